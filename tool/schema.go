@@ -1,0 +1,173 @@
+package tool
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/placet-dev/placet/canon"
+	"github.com/placet-dev/placet/fault"
+)
+
+// Limits of a schema and of checking against it. They keep a schema that somebody
+// else wrote, and arguments that a model wrote, from costing more than about a second.
+const (
+	maxSchema      = 64 << 10 // bytes
+	maxSchemaDepth = 64       // arrays and objects inside each other
+	maxSubschemas  = 2_000    // schemas inside a schema
+	maxFanOut      = 1_000    // schemas that one value is checked against
+	maxRefChain    = 64       // of them, one inside the other
+)
+
+// Schema is a compiled JSON Schema. It is safe for concurrent use.
+//
+// Drafts 4 to 2020-12 are understood, 2020-12 unless $schema says otherwise, and
+// `format` is asserted. Numbers are exact: 1.0 and 1e6 are integers, 1.5 is not,
+// and integers beyond 2^53 keep every digit. Defaults are not filled in.
+type Schema struct {
+	raw json.RawMessage
+
+	mu    sync.Mutex // the meter counts one check at a time
+	root  *jsonschema.Schema
+	meter *meter
+}
+
+// schemaURL is the address under which the schema is compiled. Nothing is ever loaded from it.
+const schemaURL = "placet:///input_schema"
+
+// CompileSchema compiles raw, one JSON object of at most 64 KiB and 64 levels. An
+// error matches [ErrInvalidTool] and says where the fault lies: what is not a
+// schema, a reference to another document or to itself, alternatives that multiply
+// beyond 1,000 for one value, a pattern that Go's regular expressions cannot express.
+func CompileSchema(raw []byte) (*Schema, error) {
+	if len(raw) > maxSchema {
+		return nil, ErrInvalidTool.Say("The schema has %d bytes; at most %d are allowed.", len(raw), maxSchema)
+	}
+	if err := canon.Valid(raw); err != nil {
+		return nil, ErrInvalidTool.Say("The schema is not acceptable JSON: %s.", err)
+	}
+	doc, ok := decodeValue(raw).(map[string]any)
+	if !ok {
+		return nil, ErrInvalidTool.Say("The schema is not a JSON object.").
+			Hint(`To accept any object, write {"type":"object"}.`)
+	}
+	if err := checkBounds(doc); err != nil {
+		return nil, err
+	}
+	s := &Schema{raw: append(json.RawMessage(nil), raw...), meter: &meter{}}
+	var err error
+	if s.root, err = compile(doc, s.meter); err != nil {
+		return nil, schemaRefused(err)
+	}
+	s.meter.install(s.root)
+	return s, nil
+}
+
+func compile(doc any, m *meter) (*jsonschema.Schema, error) {
+	c := jsonschema.NewCompiler()
+	c.DefaultDraft(jsonschema.Draft2020)
+	c.AssertFormat()
+	c.UseLoader(noLoader{})
+	c.UseRegexpEngine(m.regexp)
+	if err := c.AddResource(schemaURL, doc); err != nil {
+		return nil, err
+	}
+	return c.Compile(schemaURL)
+}
+
+// noLoader refuses every document: a schema stands alone. The library's default
+// opens files.
+type noLoader struct{}
+
+var errOtherDocument = errors.New("it names another document")
+
+func (noLoader) Load(string) (any, error) { return nil, errOtherDocument }
+
+// schemaRefused is a sentence for an error of the compiler.
+func schemaRefused(err error) error {
+	var pattern *jsonschema.InvalidRegexError
+	var invalid *jsonschema.SchemaValidationError
+	var violation *jsonschema.ValidationError
+	switch {
+	case errors.As(err, &pattern):
+		return ErrInvalidTool.Say("The pattern %s at %s cannot be used: %s.",
+			shown(cut(pattern.Regex, maxName)), place(pattern.URL), short(regexpFault(pattern.Err))).
+			Hint("Patterns are those of Go's package regexp: without look-around and back-references.")
+	case errors.As(err, &invalid) && errors.As(invalid.Err, &violation):
+		v := firstViolation(violation)
+		return ErrInvalidTool.Say("The schema is not a valid JSON Schema at %s: %s.", v.where("the top"), v.what)
+	case errors.Is(err, errOtherDocument):
+		return ErrInvalidTool.Say("The schema needs another document, and none is ever loaded.").
+			Hint("Put what it needs under $defs and refer to it as #/$defs/NAME; $schema names one of the published drafts.")
+	}
+	return ErrInvalidTool.Say("The schema cannot be compiled: %s.", short(strings.ReplaceAll(err.Error(), schemaURL, "")))
+}
+
+// place is the path inside the schema that a location of the library names.
+func place(url string) string {
+	_, path, _ := strings.Cut(url, "#")
+	if path == "" {
+		return "the top"
+	}
+	return short(path)
+}
+
+// Check reports how args break the schema, as an error that matches
+// [ErrInvalidArguments] and names the field and what was expected; nil if they do
+// not. args must be acceptable JSON (canon.Valid), which Check does not look at
+// again; [Tool.CheckArgs] does both.
+func (s *Schema) Check(args []byte) error {
+	return s.check(decodeValue(args))
+}
+
+func (s *Schema) check(v any) (err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.meter.reset()
+	defer func() {
+		if p := recover(); p != nil {
+			if p != errSpent {
+				panic(p)
+			}
+			err = ErrInvalidArguments.Say("The arguments take too long to check against the schema.").
+				Hint("Send less nesting, shorter lists or texts, or smaller exponents.")
+		}
+	}()
+	if err := s.root.Validate(v); err != nil {
+		var bad *jsonschema.ValidationError
+		if !errors.As(err, &bad) {
+			return ErrInvalidArguments.Because(err)
+		}
+		return firstViolation(bad).argumentsError()
+	}
+	return nil
+}
+
+// CheckArgs reports why t cannot be called with args: more than [MaxArgs] bytes, not
+// acceptable JSON (the byte offset is named: syntax, a duplicate key, nesting,
+// a number out of bounds), not an object, or not what the schema asks for. The
+// error matches [ErrInvalidArguments]; one about a field carries {"path": …}, a
+// JSON Pointer, in its details. For a tool that was not registered its schema is
+// compiled each time, and the error may be [ErrInvalidTool].
+func (t *Tool) CheckArgs(args []byte) error {
+	if len(args) > MaxArgs {
+		return ErrInvalidArguments.Say("The arguments have %d bytes; at most %d are allowed.", len(args), MaxArgs)
+	}
+	if err := canon.Valid(args); err != nil {
+		return ErrInvalidArguments.Say("The arguments are not acceptable JSON: %s.", err).Because(err)
+	}
+	if i := skipSpace(args, 0); args[i] != '{' {
+		return ErrInvalidArguments.Say("The arguments are %s; they must be a JSON object.", kindAt(args[i]))
+	}
+	s := t.schema
+	if s == nil {
+		var err error
+		if s, err = CompileSchema(t.InputSchema); err != nil {
+			return inTool(t.Name, fault.From(err))
+		}
+	}
+	return s.Check(args)
+}

@@ -1,0 +1,255 @@
+package tool
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"slices"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+)
+
+// violation is one way in which a value breaks a schema.
+type violation struct {
+	path []string
+	what string   // a predicate: "must be a string, not null"
+	want []string // of a wrong type: the types that would do
+	got  string
+}
+
+func (v violation) pointer() string { return pointer(v.path...) }
+
+// where names the place for people; top is what the whole value is called.
+func (v violation) where(top string) string {
+	if len(v.path) == 0 {
+		return top
+	}
+	return short(v.pointer())
+}
+
+func (v violation) argumentsError() error {
+	subject := "The arguments"
+	if len(v.path) > 0 {
+		subject = "The field " + v.where("")
+	}
+	err := ErrInvalidArguments.Say("%s %s.", subject, v.what)
+	if p := v.pointer(); len(p) <= maxMessage {
+		err = err.With(map[string]string{"path": p})
+	}
+	return err
+}
+
+// firstViolation is the one to tell: the library reports all, in no fixed order.
+func firstViolation(e *jsonschema.ValidationError) violation {
+	switch k := e.ErrorKind.(type) {
+	case *kind.AnyOf:
+		return noAlternative(e)
+	case *kind.OneOf:
+		if len(k.Subschemas) == 0 {
+			return noAlternative(e)
+		}
+	case *kind.Contains, *kind.MinContains:
+		return describe(e)
+	}
+	if len(e.Causes) == 0 {
+		return describe(e)
+	}
+	first := firstViolation(e.Causes[0])
+	for _, c := range e.Causes[1:] {
+		if v := firstViolation(c); v.before(first) {
+			first = v
+		}
+	}
+	return first
+}
+
+// before orders by place, then by text.
+func (v violation) before(o violation) bool {
+	return cmp.Or(slices.Compare(v.path, o.path), strings.Compare(v.what, o.what)) < 0
+}
+
+// noAlternative is for anyOf and oneOf of which nothing fits. If all alternatives
+// wanted another type, it names the types; if all but one did, the fault of that
+// one; else it only counts them.
+func noAlternative(e *jsonschema.ValidationError) violation {
+	at := e.InstanceLocation
+	var types []string
+	var got string
+	var meant []violation
+	for _, c := range e.Causes {
+		v := firstViolation(c)
+		if len(v.path) == len(at) && v.want != nil {
+			types, got = append(types, v.want...), v.got
+			continue
+		}
+		meant = append(meant, v)
+	}
+	switch len(meant) {
+	case 0:
+		slices.Sort(types)
+		return wrongType(at, slices.Compact(types), got)
+	case 1:
+		return meant[0]
+	}
+	return violation{path: at, what: fmt.Sprintf("fits none of the %d alternatives that the schema allows", len(e.Causes))}
+}
+
+func wrongType(path, want []string, got string) violation {
+	return violation{
+		path: path, want: want, got: got,
+		what: "must be " + alternatives(want, article) + ", not " + article(got),
+	}
+}
+
+// describe is the violation of one keyword.
+func describe(e *jsonschema.ValidationError) violation {
+	v := violation{path: e.InstanceLocation}
+	switch k := e.ErrorKind.(type) {
+	case *kind.Type:
+		return wrongType(v.path, k.Want, k.Got)
+	case *kind.Required:
+		return v.below(k.Missing, "is missing")
+	case *kind.DependentRequired:
+		return v.below(k.Missing, "is missing; "+shown(k.Prop)+" needs it")
+	case *kind.Dependency:
+		return v.below(k.Missing, "is missing; "+shown(k.Prop)+" needs it")
+	case *kind.AdditionalProperties:
+		return v.below(k.Properties, "is not an allowed field")
+	case *kind.PropertyNames:
+		return v.below([]string{k.Property}, "has a name that is not allowed")
+	}
+	v.what = cmp.Or(describeNumber(e.ErrorKind), describeSize(e.ErrorKind), describeValue(e.ErrorKind))
+	return v
+}
+
+// below is v at the first of names.
+func (v violation) below(names []string, what string) violation {
+	name := "?"
+	if len(names) > 0 {
+		name = slices.Min(names)
+	}
+	v.path, v.what = append(slices.Clone(v.path), name), what
+	return v
+}
+
+func describeNumber(k jsonschema.ErrorKind) string {
+	switch k := k.(type) {
+	case *kind.Minimum:
+		return "must be at least " + decimal(k.Want)
+	case *kind.Maximum:
+		return "must be at most " + decimal(k.Want)
+	case *kind.ExclusiveMinimum:
+		return "must be greater than " + decimal(k.Want)
+	case *kind.ExclusiveMaximum:
+		return "must be less than " + decimal(k.Want)
+	case *kind.MultipleOf:
+		return "must be a multiple of " + decimal(k.Want)
+	}
+	return ""
+}
+
+func describeSize(k jsonschema.ErrorKind) string {
+	atLeast := func(want, got int, what string) string {
+		return fmt.Sprintf("must have at least %d %s, and has %d", want, what, got)
+	}
+	atMost := func(want, got int, what string) string {
+		return fmt.Sprintf("must have at most %d %s, and has %d", want, what, got)
+	}
+	switch k := k.(type) {
+	case *kind.MinLength:
+		return atLeast(k.Want, k.Got, "characters")
+	case *kind.MaxLength:
+		return atMost(k.Want, k.Got, "characters")
+	case *kind.MinItems:
+		return atLeast(k.Want, k.Got, "items")
+	case *kind.MaxItems:
+		return atMost(k.Want, k.Got, "items")
+	case *kind.MinProperties:
+		return atLeast(k.Want, k.Got, "fields")
+	case *kind.MaxProperties:
+		return atMost(k.Want, k.Got, "fields")
+	case *kind.AdditionalItems:
+		return fmt.Sprintf("has %d items too many", k.Count)
+	case *kind.Contains:
+		return "has no item of the kind that the schema asks for"
+	case *kind.MinContains:
+		return atLeast(k.Want, len(k.Got), "items of the kind that the schema asks for")
+	case *kind.MaxContains:
+		return atMost(k.Want, len(k.Got), "items of the kind that the schema names")
+	}
+	return ""
+}
+
+func describeValue(k jsonschema.ErrorKind) string {
+	switch k := k.(type) {
+	case *kind.Enum:
+		return "must be " + alternatives(k.Want[:min(len(k.Want), maxShort)], literal)
+	case *kind.Const:
+		return "must be " + short(literal(k.Want))
+	case *kind.Format:
+		return "must be a valid " + short(k.Want)
+	case *kind.Pattern:
+		return "must match the pattern " + short(k.Want)
+	case *kind.UniqueItems:
+		return fmt.Sprintf("has equal items at %d and %d", k.Duplicates[0], k.Duplicates[1])
+	case *kind.OneOf:
+		return fmt.Sprintf("fits alternatives %d and %d, and must fit exactly one", k.Subschemas[0]+1, k.Subschemas[1]+1)
+	case *kind.Not:
+		return "is of a kind that the schema excludes"
+	case *kind.FalseSchema:
+		return "is not allowed"
+	case *kind.RefCycle:
+		return "cannot be checked: the schema refers to itself"
+	}
+	return "does not fit the schema"
+}
+
+// alternatives is `a, b or c`, cut like every foreign text.
+func alternatives[T any](all []T, text func(T) string) string {
+	var b strings.Builder
+	for i, v := range all {
+		switch {
+		case b.Len() > maxShort:
+			return short(b.String())
+		case i > 0 && i == len(all)-1:
+			b.WriteString(" or ")
+		case i > 0:
+			b.WriteString(", ")
+		}
+		b.WriteString(text(v))
+	}
+	return short(b.String())
+}
+
+func article(jsonType string) string {
+	switch jsonType {
+	case "array", "object", "integer":
+		return "an " + jsonType
+	case "null":
+		return jsonType
+	}
+	return "a " + jsonType
+}
+
+func literal(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return "another value"
+	}
+	return string(b)
+}
+
+// decimal is r exactly, where it has an end; long ones are cut.
+func decimal(r *big.Rat) string {
+	if r.IsInt() {
+		return short(r.Num().String())
+	}
+	digits, exact := r.FloatPrec()
+	if !exact {
+		return short(r.RatString())
+	}
+	return short(r.FloatString(digits))
+}
