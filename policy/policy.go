@@ -102,7 +102,7 @@ func (r Ruling) Complete(req request.Request) (Ruling, error) {
 		r.Kind = string(req.Tool.SideEffect)
 	}
 	if len(r.Capability) == 0 || len(r.Presentation) == 0 {
-		plain, err := plainDocument(req)
+		plain, err := Plain(req)
 		if err != nil {
 			return Ruling{}, ErrRuling.Because(err)
 		}
@@ -122,7 +122,9 @@ func (r Ruling) Complete(req request.Request) (Ruling, error) {
 	return r, nil
 }
 
-func plainDocument(req request.Request) (json.RawMessage, error) {
+// Plain is the document {tool, args} that stands where a ruling leaves its
+// capability or presentation out.
+func Plain(req request.Request) (json.RawMessage, error) {
 	b, err := canon.AppendString([]byte(`{"tool":`), req.Tool.Name)
 	if err != nil {
 		return nil, err
