@@ -1,0 +1,155 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync"
+	"time"
+
+	"github.com/placet-dev/placet/internal/migrate"
+)
+
+// engine is one process's use of one database file: one writer that groups
+// commits, a few readers, one watcher.
+type engine struct {
+	path   string
+	o      Options
+	schema int64 // the newest this program knows
+	file   dbFile
+	clock  clock
+
+	writer  *writer // nil when opened for reading only
+	readers *readers
+	gate    gate
+	watcher *watcher
+	strict  strict
+
+	mu     sync.RWMutex // held for reading by whoever starts something
+	closed bool
+	once   sync.Once
+	ended  error
+}
+
+// openEngine opens the database at path, creates it if need be, and brings its
+// schema up to the newest of migrations. It returns once the store can be used.
+func openEngine(ctx context.Context, path string, o Options, migrations fs.FS) (*engine, error) {
+	steps, err := migrate.Load(migrations)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	p, err := prepare(ctx, path, o.withDefaults(), steps)
+	if err != nil {
+		return nil, err
+	}
+	e := &engine{path: p.path, o: p.o, schema: int64(len(steps)), file: p.file, clock: clock{wall: p.o.Now}}
+	e.clock.saw(p.meta.lastAt)
+	e.readers = newReaders(e)
+	e.watcher = newWatcher(e)
+	if !o.ReadOnly {
+		e.writer = newWriter(e, p.conn, p.lock, p.mark, p.seen)
+		go e.writer.loop()
+	}
+	go e.watcher.loop()
+	return e, nil
+}
+
+// update runs fn in a write transaction that others may share, and returns once
+// that is durable. See [txn.Store].
+func (e *engine) update(ctx context.Context, fn func(*handle) error) error {
+	if e.writer == nil {
+		return errReadOnly
+	}
+	if ctx.Err() != nil {
+		return notBegun(ctx)
+	}
+	if err := e.strict.enter(e.o.Hooks); err != nil {
+		return err
+	}
+	k := &call{ctx: ctx, fn: fn, since: time.Now(), news: make(chan news, 1)}
+	if !e.writer.queue.push(k) {
+		return errClosed
+	}
+	return e.wait(k)
+}
+
+// wait runs k's closure when its turn comes and returns how it ended. The
+// context counts until the closure begins.
+func (e *engine) wait(k *call) error {
+	ended := k.ctx.Done()
+	for {
+		select {
+		case n := <-k.news:
+			if n.batch == nil {
+				return n.err
+			}
+			ended = nil
+			if e.turn(n.batch, k); k.left {
+				return k.err
+			}
+		case <-ended:
+			if k.giveUp() {
+				return notBegun(k.ctx)
+			}
+			ended = nil
+		}
+	}
+}
+
+func (e *engine) turn(b *batch, k *call) {
+	defer e.strict.inside(e.o.Hooks)()
+	b.turn(k)
+}
+
+// view runs fn in one read transaction of at most a second.
+func (e *engine) view(ctx context.Context, fn func(*handle) error) error {
+	if ctx.Err() != nil {
+		return notBegun(ctx)
+	}
+	if err := e.strict.enter(e.o.Hooks); err != nil {
+		return err
+	}
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	if e.closed {
+		return errClosed
+	}
+	defer e.strict.inside(e.o.Hooks)()
+	return e.readers.read(ctx, fn)
+}
+
+// watch registers for news of the named streams, of all if none is named.
+func (e *engine) watch(streams ...string) (<-chan struct{}, func()) {
+	return e.watcher.watch(streams)
+}
+
+// close waits for what is in flight and leaves the database in one file if no
+// other process has it open. Later updates are not committed.
+func (e *engine) close() error {
+	e.once.Do(func() { e.ended = e.shutdown() })
+	return e.ended
+}
+
+func (e *engine) shutdown() error {
+	e.mu.Lock()
+	e.closed = true
+	e.mu.Unlock()
+	err := errors.Join(e.watcher.close(), e.readers.close())
+	if e.writer != nil {
+		err = errors.Join(err, e.writer.close()) // last: SQLite's last connection folds the log back
+	}
+	return err
+}
+
+// slow reports a closure that kept the store for too long.
+func (e *engine) slow(h *handle) {
+	took := time.Since(h.began)
+	if took <= e.o.Hooks.slow() {
+		return
+	}
+	if e.o.Hooks.SlowPanics {
+		panic(fmt.Sprintf("store/sqlite: a closure took %v; nothing slow belongs inside Update or View", took))
+	}
+	e.o.Logger.Warn("a closure kept the store for long", "path", e.path, "took", took, "writes", h.writable())
+}

@@ -1,0 +1,112 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	driversqlite "modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/placet-dev/placet/fault"
+	"github.com/placet-dev/placet/txn"
+)
+
+// ErrNewer: a newer Placet has changed this database so that this one may no
+// longer write it, or no longer read it. Matches [txn.ErrNotCommitted].
+var ErrNewer = fault.Sentinel(fault.Conflict, "schema_newer", "The database is newer than this program.", txn.ErrNotCommitted)
+
+var (
+	errClosed   = txn.ErrNotCommitted.Say("The store is closed; nothing was changed.")
+	errReadOnly = txn.ErrNotCommitted.Say("The store was opened for reading only; nothing was changed.")
+	errNested   = txn.ErrNotCommitted.Say("Update or View was called inside a closure, which would wait for itself.").
+			Hint("Use the closure's own Tx.")
+	errOver = errors.New("this Tx belongs to a closure that has returned")
+	errLong = fault.Sentinel(fault.Unavailable, "view_too_long", "This read took longer than a second and was ended.").
+		Hint("Read less at a time.")
+	// errConstraint is what UNIQUE, CHECK, NOT NULL, FOREIGN KEY and RAISE(ABORT) fail with.
+	errConstraint = errors.New("the database refused the row")
+)
+
+// refuse is a sentence about a file that cannot be used as it is.
+func refuse(path, format string, args ...any) *fault.Error {
+	return fault.New(fault.Invalid, "%s %s.", path, fmt.Sprintf(format, args...))
+}
+
+// notBegun is for a caller that left before its closure began. It matches
+// ctx.Err(), and the context's own cause where it has one.
+func notBegun(ctx context.Context) error {
+	why := ctx.Err()
+	if cause := context.Cause(ctx); !errors.Is(cause, why) {
+		why = errors.Join(why, cause)
+	}
+	return txn.ErrNotCommitted.Say("The wait for the store ended before it began; nothing was changed.").Because(why)
+}
+
+// statementError is a failure of one statement of ours.
+type statementError struct {
+	sql string
+	err error
+}
+
+func (e *statementError) Error() string { return brief(e.sql) + ": " + e.err.Error() }
+func (e *statementError) Unwrap() error { return e.err }
+
+// Is makes a refused row match errConstraint.
+func (e *statementError) Is(target error) bool {
+	return target == errConstraint && primary(e.err) == sqlite3.SQLITE_CONSTRAINT
+}
+
+func isConstraint(err error) bool { return primary(err) == sqlite3.SQLITE_CONSTRAINT }
+
+func isUnique(err error) bool {
+	switch code(err) {
+	case sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_ROWID:
+		return true
+	}
+	return false
+}
+
+// isBusy: another process holds SQLite's lock.
+func isBusy(err error) bool { return primary(err) == sqlite3.SQLITE_BUSY }
+
+// isStore reports a failure of the store rather than of the statement: the same
+// statement may work later, and trying again is safe.
+func isStore(err error) bool {
+	switch primary(err) {
+	case sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_INTERRUPT,
+		sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PROTOCOL,
+		sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
+		return true
+	}
+	return false
+}
+
+// isCertain reports, for an error of COMMIT after which the transaction was
+// rolled back, that nothing of it can come to light later. A full disk cuts the
+// log before its commit record. After an I/O error that record may lie on the
+// disk, where a recovery would find it.
+func isCertain(err error) bool {
+	switch primary(err) {
+	case 0, sqlite3.SQLITE_FULL, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_CONSTRAINT,
+		sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_AUTH:
+		return true
+	}
+	return false
+}
+
+func code(err error) int {
+	if e := (*driversqlite.Error)(nil); errors.As(err, &e) {
+		return e.Code()
+	}
+	return 0
+}
+
+func primary(err error) int { return code(err) & 0xff }
+
+// brief is the opening of a statement, for messages.
+func brief(sql string) string {
+	w := strings.Fields(sql)
+	return strings.Join(w[:min(len(w), 4)], " ")
+}

@@ -1,0 +1,94 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Folding writes the log back into the database and cuts it to nothing.
+const (
+	foldPassive  = `PRAGMA wal_checkpoint(PASSIVE)`
+	foldTruncate = `PRAGMA wal_checkpoint(TRUNCATE)`
+	foldWait     = 50 * time.Millisecond  // for other processes' reads
+	foldAgain    = 200 * time.Millisecond // between two attempts
+)
+
+// fold keeps the log small. It runs between batches, after their callers have
+// been answered: first it copies what can be copied while reads go on, then it
+// holds up new reads for the short rest.
+func (w *writer) fold() {
+	if w.c == nil || time.Now().Before(w.foldAfter) || w.e.file.logSize() <= walLimit {
+		return
+	}
+	if err := w.foldOnce(); err != nil {
+		w.e.o.Logger.Warn("the log beside the database could not be folded back", "path", w.e.path, "error", err)
+	}
+	w.foldAfter = time.Now().Add(foldAgain)
+}
+
+func (w *writer) foldOnce() error {
+	if _, err := w.c.one(context.Background(), foldPassive); err != nil {
+		return err
+	}
+	defer w.e.gate.open()
+	if !w.e.gate.shut(viewLimit) || !w.lock.tryLock() {
+		return nil // a read is stuck, or another process writes: next time
+	}
+	defer w.lock.unlock()
+	return w.truncate()
+}
+
+// truncate must not wait for long, because nobody reads meanwhile.
+func (w *writer) truncate() (err error) {
+	if err := w.busyTimeout(foldWait); err != nil {
+		return err
+	}
+	_, err = w.c.one(context.Background(), foldTruncate)
+	if back := w.busyTimeout(w.e.o.BusyTimeout); back != nil {
+		w.discard(back)
+	}
+	return err
+}
+
+func (w *writer) busyTimeout(d time.Duration) error {
+	return w.c.script(context.Background(), fmt.Sprintf("PRAGMA busy_timeout = %d", d.Milliseconds()))
+}
+
+// dbFile is the database file that this process has open, and its name.
+type dbFile struct {
+	path     string
+	log      string
+	dev, ino uint64
+}
+
+func identify(path string) (dbFile, error) {
+	var s unix.Stat_t
+	if err := unix.Stat(path, &s); err != nil {
+		return dbFile{}, fmt.Errorf("look at %s: %w", path, err)
+	}
+	return dbFile{path, path + "-wal", uint64(s.Dev), s.Ino}, nil
+}
+
+// replaced tells whether another file lies at the path now. Ours would take
+// commits that nobody finds again.
+func (f *dbFile) replaced() error {
+	var s unix.Stat_t
+	if err := unix.Stat(f.path, &s); err != nil {
+		return replaced(f.path, "was removed")
+	}
+	if s.Ino != f.ino || uint64(s.Dev) != f.dev {
+		return replaced(f.path, "was replaced by another file")
+	}
+	return nil
+}
+
+func (f *dbFile) logSize() int64 {
+	var s unix.Stat_t
+	if err := unix.Stat(f.log, &s); err != nil {
+		return 0
+	}
+	return s.Size
+}

@@ -1,0 +1,159 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/placet-dev/placet/fault"
+	"github.com/placet-dev/placet/txn"
+)
+
+// handle is one closure's use of a connection. It is void once the closure has
+// returned.
+type handle struct {
+	c    *conn
+	meta meta
+	now  time.Time
+
+	began time.Time
+	over  bool
+
+	// Of a closure that writes.
+	b       *batch
+	wrote   bool
+	touched []string
+
+	// Of a closure that reads.
+	ctx  context.Context
+	ends time.Time
+}
+
+// Now is the store's clock, read after the lock was held and frozen for this
+// closure. UTC, whole microseconds, never earlier than a commit this process saw.
+func (h *handle) Now() time.Time { return h.now }
+
+// epoch is which life of the store this is.
+func (h *handle) epoch() int64 { return h.meta.epoch }
+
+// restored says when the store last went back in time and to what moment; zero
+// times if it never did.
+func (h *handle) restored() (at, to time.Time) { return h.meta.restoredAt, h.meta.restoredTo }
+
+// writable reports whether exec works.
+func (h *handle) writable() bool { return h.b != nil }
+
+// exec runs one writing statement and says how many rows it changed. sql is a
+// constant: it is prepared once for each connection.
+func (h *handle) exec(sql string, args ...any) (changed int64, err error) {
+	if err := h.ready(); err != nil {
+		return 0, err
+	}
+	if h.b == nil {
+		return 0, fmt.Errorf("%s: a view cannot write", brief(sql))
+	}
+	n, err := h.b.exec(sql, args...)
+	if err := h.settle(sql, err); err != nil {
+		return 0, err
+	}
+	h.wrote = h.wrote || n > 0
+	return n, nil
+}
+
+// query runs sql and calls each for every row; each may use the handle.
+func (h *handle) query(sql string, args []any, each func(r row) error) error {
+	if err := h.ready(); err != nil {
+		return err
+	}
+	var own error // of each: the caller's, to be handed back as it is
+	rows := 0
+	err := h.run(sql, args, func(r row) error {
+		rows++
+		if own = each(r); own == nil && h.b == nil && rows%256 == 0 {
+			own = h.ready()
+		}
+		return own
+	})
+	if own != nil {
+		return own
+	}
+	if err := h.settle(sql, err); err != nil {
+		return err
+	}
+	h.wrote = h.wrote || h.b != nil && rows > 0 && !reads(sql)
+	return nil
+}
+
+// queryRow runs sql and calls scan for its first row; found is false if it has none.
+func (h *handle) queryRow(sql string, args []any, scan func(r row) error) (found bool, err error) {
+	err = h.query(sql, args, func(r row) error {
+		if found {
+			return nil
+		}
+		found = true
+		return scan(r)
+	})
+	return found, err
+}
+
+// nextSeq draws the next event number. Numbers are dense: those of a closure
+// that is rolled back are drawn again.
+func (h *handle) nextSeq() (int64, error) {
+	if err := h.ready(); err != nil {
+		return 0, err
+	}
+	if h.b == nil {
+		return 0, fmt.Errorf("a view cannot draw an event number")
+	}
+	h.b.seq++
+	h.wrote = true
+	return h.b.seq - 1, nil
+}
+
+// touch wakes those who watch stream, if and when the closure is committed.
+func (h *handle) touch(stream string) { h.touched = append(h.touched, stream) }
+
+func (h *handle) run(sql string, args []any, each func(row) error) error {
+	if h.b != nil {
+		return h.b.query(sql, args, each)
+	}
+	return h.c.query(context.Background(), sql, args, each)
+}
+
+// ready refuses a statement that must not run.
+func (h *handle) ready() error {
+	switch {
+	case h.over:
+		return errOver
+	case h.b != nil:
+		return h.b.dead()
+	case h.ctx.Err() != nil:
+		return notBegun(h.ctx)
+	case time.Now().After(h.ends):
+		return errLong
+	}
+	return nil
+}
+
+// settle turns a statement's error into what its caller is told. A transaction
+// that ended under the statement is said first: nothing in it will last.
+func (h *handle) settle(sql string, err error) error {
+	if err != nil {
+		err = &statementError{sql, err}
+	}
+	if h.b != nil && h.b.dead() != nil {
+		h.b.blame(nil, err)
+		return h.b.dead()
+	}
+	switch {
+	case err == nil:
+		return nil
+	case isBusy(err):
+		return txn.ErrBusy.Because(err)
+	case isStore(err) && h.b != nil:
+		return txn.ErrNotCommitted.Because(err)
+	case isStore(err):
+		return fault.New(fault.Unavailable, "The store could not be read.").Because(err)
+	}
+	return err
+}

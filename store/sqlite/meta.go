@@ -1,0 +1,82 @@
+package sqlite
+
+import (
+	"context"
+	"time"
+
+	"github.com/placet-dev/placet/txn"
+)
+
+// meta is the store's one row about itself.
+type meta struct {
+	schema, minWriter, minReader int64
+	store                        string
+	epoch, nextSeq, lastAt       int64
+	restoredAt, restoredTo       time.Time
+}
+
+const readMetaSQL = `
+SELECT
+	schema,
+	min_writer,
+	min_reader,
+	store_id,
+	epoch,
+	next_seq,
+	last_at,
+	restored_at,
+	restored_to
+FROM meta
+WHERE id = 1`
+
+const writeMetaSQL = `
+UPDATE meta SET
+	next_seq = ?,
+	last_at = ?
+WHERE id = 1`
+
+func (m *meta) scan(r row) error {
+	*m = meta{
+		schema:     r.int(0),
+		minWriter:  r.int(1),
+		minReader:  r.int(2),
+		store:      r.str(3),
+		epoch:      r.int(4),
+		nextSeq:    r.int(5),
+		lastAt:     r.int(6),
+		restoredAt: r.time(7),
+		restoredTo: r.time(8),
+	}
+	return nil
+}
+
+func readMeta(ctx context.Context, c *conn) (m meta, err error) {
+	found := false
+	err = c.query(ctx, readMetaSQL, nil, func(r row) error {
+		found = true
+		return m.scan(r)
+	})
+	if err == nil && !found {
+		err = txn.ErrNotCommitted.Say("The store's row about itself is missing: the database is damaged.").
+			Hint("Restore a backup with placet db restore FILE.")
+	}
+	return m, err
+}
+
+// mayWrite says why a program whose newest schema is own may not write m's store.
+func (m meta) mayWrite(own int64) error {
+	if own >= m.minWriter {
+		return nil
+	}
+	return ErrNewer.Say("The database has schema %d, which programs of schema %d and later may write; this program is of schema %d. Nothing was changed.",
+		m.schema, m.minWriter, own).Hint("Stop this program and start the newer Placet.")
+}
+
+// mayRead says why a program whose newest schema is own may not read m's store.
+func (m meta) mayRead(own int64) error {
+	if own >= m.minReader {
+		return nil
+	}
+	return ErrNewer.Say("The database has schema %d, which programs of schema %d and later may read; this program is of schema %d.",
+		m.schema, m.minReader, own).Hint("Use the newer Placet.")
+}

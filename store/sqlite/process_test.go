@@ -1,0 +1,3 @@
+package sqlite
+
+func playRole(string) int { return 1 }

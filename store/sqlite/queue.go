@@ -1,0 +1,179 @@
+package sqlite
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/placet-dev/placet/txn"
+)
+
+// call is one closure that waits to be run.
+type call struct {
+	ctx   context.Context
+	fn    func(*handle) error
+	since time.Time
+	state atomic.Int32
+	news  chan news // holds one: whoever sends never waits for the caller
+
+	// Of the batch it is in.
+	seq   int64 // the event number at its savepoint
+	err   error // the closure's own
+	wrote bool
+	left  bool // the caller is gone, or answered itself
+}
+
+// news tells a caller that it is its turn in a batch, or how it ended.
+type news struct {
+	batch *batch
+	err   error
+}
+
+// A call is waiting until exactly one of two things happens: a batch begins it,
+// or it is given up, by its caller or by the writer on its behalf.
+const (
+	waiting int32 = iota
+	begun
+	gone
+)
+
+func (k *call) begin() bool  { return k.state.CompareAndSwap(waiting, begun) }
+func (k *call) giveUp() bool { return k.state.CompareAndSwap(waiting, gone) }
+
+// refuse answers a call that has not begun.
+func (k *call) refuse(err error) {
+	if k.giveUp() {
+		k.news <- news{err: err}
+	}
+}
+
+// queue holds the calls that wait, in the order in which they came.
+type queue struct {
+	mu     sync.Mutex
+	in     []*call
+	closed bool
+	woken  chan struct{}
+
+	out []*call // taken from in; belongs to whoever has the batch
+}
+
+// push reports false once the queue is closed.
+func (q *queue) push(k *call) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return false
+	}
+	q.in = append(q.in, k)
+	q.wake()
+	return true
+}
+
+func (q *queue) wake() {
+	select {
+	case q.woken <- struct{}{}:
+	default:
+	}
+}
+
+// await returns once somebody waits; false once the queue is closed.
+func (q *queue) await() bool {
+	for {
+		if q.isClosed() {
+			return false
+		}
+		if q.alive() {
+			return true
+		}
+		<-q.woken
+	}
+}
+
+func (q *queue) isClosed() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.closed
+}
+
+// close refuses what comes from now on, and wakes the writer.
+func (q *queue) close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = true
+	q.wake()
+}
+
+// fill moves what has come in behind what is out.
+func (q *queue) fill() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.out) == 0 {
+		q.in, q.out = q.out[:0:0], q.in
+		return
+	}
+	q.out = append(q.out, q.in...)
+	clear(q.in)
+	q.in = q.in[:0]
+}
+
+// next begins the first call that is still waiting; nil if none is.
+func (q *queue) next() *call {
+	for {
+		if len(q.out) == 0 {
+			q.fill()
+		}
+		if len(q.out) == 0 {
+			return nil
+		}
+		k := q.pop()
+		if k.begin() {
+			return k
+		}
+	}
+}
+
+func (q *queue) pop() *call {
+	k := q.out[0]
+	q.out[0] = nil
+	q.out = q.out[1:]
+	return k
+}
+
+// alive drops the calls given up at the head, and reports whether one waits.
+func (q *queue) alive() bool {
+	for {
+		if len(q.out) == 0 {
+			q.fill()
+		}
+		if len(q.out) == 0 {
+			return false
+		}
+		if q.out[0].state.Load() == waiting {
+			return true
+		}
+		q.pop()
+	}
+}
+
+// oldest is when the first of those waiting began to wait.
+func (q *queue) oldest() time.Time {
+	if !q.alive() {
+		return time.Now()
+	}
+	return q.out[0].since
+}
+
+// expire tells those who have waited for the lock since before t that the store is busy.
+func (q *queue) expire(t time.Time, cause error) {
+	for q.alive() && q.out[0].since.Before(t) {
+		q.pop().refuse(txn.ErrBusy.Because(cause))
+	}
+}
+
+// refuse answers all who wait.
+func (q *queue) refuse(err error) {
+	for q.alive() {
+		q.pop().refuse(err)
+	}
+}

@@ -1,0 +1,121 @@
+package sqlite
+
+import (
+	"context"
+	"time"
+)
+
+const (
+	beginReadSQL = `BEGIN`
+	endReadSQL   = `ROLLBACK`
+)
+
+// readers are the connections that only read: a few, each opened when it is
+// first needed and kept.
+type readers struct {
+	e    *engine
+	free chan *conn // nil: still to be opened
+}
+
+func newReaders(e *engine) *readers {
+	p := &readers{e, make(chan *conn, e.o.Readers)}
+	for range e.o.Readers {
+		p.free <- nil
+	}
+	return p
+}
+
+func (p *readers) take(ctx context.Context) (*conn, error) {
+	select {
+	case c := <-p.free:
+		return p.open(c)
+	case <-ctx.Done():
+		return nil, notBegun(ctx)
+	}
+}
+
+func (p *readers) open(c *conn) (*conn, error) {
+	if c != nil {
+		return c, nil
+	}
+	c, err := openConn(dsn(p.e.path, forReading, p.e.o.BusyTimeout))
+	if err != nil {
+		p.free <- nil
+		return nil, openError(p.e.path, err)
+	}
+	return c, nil
+}
+
+// close waits for the reads that are under way.
+func (p *readers) close() (err error) {
+	for range p.e.o.Readers {
+		if c := <-p.free; c != nil {
+			if e := c.close(); err == nil {
+				err = e
+			}
+		}
+	}
+	return err
+}
+
+// read runs fn in one read transaction.
+func (p *readers) read(ctx context.Context, fn func(*handle) error) error {
+	if err := p.e.gate.enter(ctx); err != nil {
+		return err
+	}
+	defer p.e.gate.leave()
+	c, err := p.take(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { p.free <- p.end(c) }()
+	h, err := p.begin(ctx, c)
+	if err != nil {
+		return err
+	}
+	if p.e.o.Hooks.Twice {
+		_ = p.run(h, fn) // what it said the first time does not count
+		h.over = false
+	}
+	return p.run(h, fn)
+}
+
+func (p *readers) run(h *handle, fn func(*handle) error) error {
+	defer func() { h.over = true }()
+	h.began = time.Now()
+	err := fn(h)
+	h.over = true
+	p.e.slow(h)
+	return err
+}
+
+// begin takes the snapshot with its first statement and reads the clock after it.
+func (p *readers) begin(ctx context.Context, c *conn) (*handle, error) {
+	h := &handle{c: c, ctx: ctx, ends: time.Now().Add(viewLimit)}
+	if _, err := c.exec(context.Background(), beginReadSQL); err != nil {
+		return nil, h.settle(beginReadSQL, err)
+	}
+	m, err := readMeta(context.Background(), c)
+	if err != nil {
+		return nil, h.settle(readMetaSQL, err)
+	}
+	if err := m.mayRead(p.e.schema); err != nil {
+		return nil, err
+	}
+	p.e.clock.saw(m.lastAt)
+	h.meta, h.now = m, time.UnixMicro(p.e.clock.read()).UTC()
+	return h, nil
+}
+
+// end gives the snapshot back. A connection that cannot is closed: its snapshot
+// would keep the log from being cut for ever.
+func (p *readers) end(c *conn) *conn {
+	c.dead = false
+	_, err := c.exec(context.Background(), endReadSQL)
+	if err == nil || c.dead {
+		return c
+	}
+	p.e.o.Logger.Warn("a read connection is opened again", "path", p.e.path, "why", err)
+	_ = c.close()
+	return nil
+}

@@ -1,0 +1,270 @@
+package sqlite
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+const (
+	versionSQL = `PRAGMA data_version`
+	newRowsMax = 4096
+	newRowsSQL = `
+SELECT
+	seq,
+	stream
+FROM event
+WHERE seq > ?
+ORDER BY seq
+LIMIT 4097`
+	lastRowSQL = `SELECT coalesce(max(seq), 0) FROM event`
+)
+
+// watcher wakes those who wait for news of a stream: at once for what this
+// process commits, within 50 ms for what others do. It looks at one figure on
+// one connection kept for it, and reads new rows once for all who wait. It
+// rests while nobody does.
+type watcher struct {
+	e    *engine
+	kick chan struct{} // somebody came, or there is news
+	quit chan struct{}
+	done chan struct{}
+
+	mu     sync.Mutex
+	all    map[chan struct{}]struct{}
+	of     map[string]map[chan struct{}]struct{}
+	count  int
+	fresh  bool  // somebody came while nobody else watched
+	cursor int64 // up to here everything has been told
+
+	c       *conn
+	version int64
+}
+
+func newWatcher(e *engine) *watcher {
+	return &watcher{
+		e:    e,
+		kick: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{}),
+		all: map[chan struct{}]struct{}{}, of: map[string]map[chan struct{}]struct{}{},
+	}
+}
+
+// watch registers for news of the streams, of all if none is named.
+func (w *watcher) watch(streams []string) (<-chan struct{}, func()) {
+	ch := make(chan struct{}, 1)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.add(ch, streams)
+	w.count++
+	if w.count == 1 {
+		w.fresh = true
+	}
+	w.poke()
+	return ch, sync.OnceFunc(func() { w.remove(ch, streams) })
+}
+
+func (w *watcher) add(ch chan struct{}, streams []string) {
+	if len(streams) == 0 {
+		w.all[ch] = struct{}{}
+	}
+	for _, s := range streams {
+		if w.of[s] == nil {
+			w.of[s] = map[chan struct{}]struct{}{}
+		}
+		w.of[s][ch] = struct{}{}
+	}
+}
+
+func (w *watcher) remove(ch chan struct{}, streams []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.all, ch)
+	for _, s := range streams {
+		delete(w.of[s], ch)
+		if len(w.of[s]) == 0 {
+			delete(w.of, s)
+		}
+	}
+	w.count--
+}
+
+// committed tells of this process's own commit: events after from, up to to. If
+// another process has written up to from, the cursor stays, and those rows are
+// still read.
+func (w *watcher) committed(from, to int64, streams []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.count == 0 {
+		return
+	}
+	if w.cursor == from {
+		w.cursor = to
+	}
+	for _, s := range streams {
+		w.wake(s)
+	}
+}
+
+// wake is called with mu held.
+func (w *watcher) wake(stream string) {
+	for ch := range w.of[stream] {
+		hint(ch)
+	}
+	for ch := range w.all {
+		hint(ch)
+	}
+}
+
+func (w *watcher) wakeAll() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, set := range w.of {
+		for ch := range set {
+			hint(ch)
+		}
+	}
+	for ch := range w.all {
+		hint(ch)
+	}
+}
+
+// hint never waits: one that is still unread says all there is to say.
+func hint(ch chan struct{}) {
+	select {
+	case ch <- struct{}{}:
+	default:
+	}
+}
+
+func (w *watcher) poke() { hint(w.kick) }
+
+// loop is the watcher's goroutine.
+func (w *watcher) loop() {
+	defer close(w.done)
+	t := time.NewTimer(pollEvery)
+	defer t.Stop()
+	for {
+		tick := t.C
+		if !w.busy() {
+			tick = nil
+		}
+		select {
+		case <-w.quit:
+			return
+		case <-w.kick:
+		case <-tick:
+		}
+		if w.busy() {
+			w.look()
+			t.Reset(pollEvery)
+		}
+	}
+}
+
+func (w *watcher) busy() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.count > 0
+}
+
+// look finds out whether anything was committed, and by which streams. Where it
+// cannot find out, all are woken: they look for themselves.
+func (w *watcher) look() {
+	if err := w.tryLook(); err != nil {
+		w.e.o.Logger.Warn("looking for other processes' events failed", "path", w.e.path, "error", err)
+		w.wakeAll()
+	}
+}
+
+func (w *watcher) tryLook() error {
+	changed, err := w.changed()
+	if err != nil {
+		return err
+	}
+	if w.tookFresh() {
+		return w.start()
+	}
+	if !changed {
+		return nil
+	}
+	return w.news()
+}
+
+// changed asks on a connection that does nothing else: the figure counts what
+// other connections have committed since this one last asked.
+func (w *watcher) changed() (bool, error) {
+	if w.c == nil {
+		c, err := openConn(dsn(w.e.path, forReading, w.e.o.BusyTimeout))
+		if err != nil {
+			return false, err
+		}
+		w.c = c
+	}
+	var v int64
+	err := w.c.query(context.Background(), versionSQL, nil, func(r row) error { v = r.int(0); return nil })
+	changed := v != w.version
+	w.version = v
+	return changed, err
+}
+
+func (w *watcher) tookFresh() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	fresh := w.fresh
+	w.fresh = false
+	return fresh
+}
+
+// start sets the cursor for those who came while nobody watched. What was
+// committed between their coming and now would be passed over, hence the wake.
+func (w *watcher) start() error {
+	var last int64
+	err := w.read(lastRowSQL, nil, func(r row) error { last = r.int(0); return nil })
+	if err != nil {
+		return err
+	}
+	w.mu.Lock()
+	w.cursor = last
+	w.mu.Unlock()
+	w.wakeAll()
+	return nil
+}
+
+func (w *watcher) news() error {
+	w.mu.Lock()
+	from := w.cursor
+	w.mu.Unlock()
+	rows, last := 0, from
+	streams := map[string]struct{}{}
+	err := w.read(newRowsSQL, []any{from}, func(r row) error {
+		rows, last = rows+1, r.int(0)
+		streams[r.str(1)] = struct{}{}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if rows > newRowsMax { // more than is worth reading
+		return w.start()
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.cursor = max(w.cursor, last)
+	for s := range streams {
+		w.wake(s)
+	}
+	return nil
+}
+
+func (w *watcher) read(sql string, args []any, each func(row) error) error {
+	return w.e.readers.read(context.Background(), func(h *handle) error { return h.query(sql, args, each) })
+}
+
+func (w *watcher) close() error {
+	close(w.quit)
+	<-w.done
+	if w.c == nil {
+		return nil
+	}
+	return w.c.close()
+}

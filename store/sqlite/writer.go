@@ -1,0 +1,377 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/placet-dev/placet/txn"
+)
+
+// writer commits what callers queue: one connection, one transaction at a time,
+// as many closures in it as have come in by then. It never waits for more to
+// come: while it commits, the next batch gathers by itself.
+type writer struct {
+	e     *engine
+	c     *conn // nil: to be opened again
+	lock  *lockFiles
+	mark  *markFile
+	seen  mark // the last state that this process knows to be committed
+	queue queue
+	baton chan struct{} // a batch comes back from the last of its callers
+	done  chan struct{}
+
+	life context.Context // ends the waits for locks, never a statement with work in it
+	stop context.CancelFunc
+
+	waitFrom   time.Time    // since when other processes keep us from writing
+	running    atomic.Int64 // when the closure that has the batch began, for the log
+	statements int
+	foldAfter  time.Time
+}
+
+func newWriter(e *engine, c *conn, lock *lockFiles, m *markFile, seen mark) *writer {
+	w := &writer{
+		e: e, c: c, lock: lock, mark: m, seen: seen,
+		queue: queue{woken: make(chan struct{}, 1)},
+		baton: make(chan struct{}, 1),
+		done:  make(chan struct{}),
+	}
+	w.life, w.stop = context.WithCancel(context.Background())
+	w.opened()
+	return w
+}
+
+// loop is the writer's goroutine.
+func (w *writer) loop() {
+	defer close(w.done)
+	for w.queue.await() {
+		again := w.serve(nil)
+		for _, k := range again {
+			w.serve(k)
+		}
+		w.fold()
+	}
+	w.queue.refuse(errClosed)
+}
+
+// close waits for the batch that has begun and refuses the rest.
+func (w *writer) close() error {
+	w.queue.close()
+	w.stop()
+	<-w.done
+	w.lock.close()
+	w.mark.close()
+	if w.c == nil {
+		return nil
+	}
+	return w.c.close()
+}
+
+// serve runs one batch: all who wait, or k alone. It returns those who are owed
+// another try, because the batch died under somebody else.
+func (w *writer) serve(k *call) (again []*call) {
+	b, err := w.begin(k)
+	if err != nil {
+		w.refuse(k, err)
+		return nil
+	}
+	if k != nil {
+		b.alone, b.calls = true, []*call{k}
+		k.news <- news{batch: b}
+	} else {
+		b.handOn()
+	}
+	w.await()
+	err = w.end(b)
+	w.lock.unlock()
+	return w.answer(b, err)
+}
+
+// refuse answers those for whom no transaction could be begun.
+func (w *writer) refuse(k *call, err error) {
+	switch {
+	case k != nil:
+		k.news <- news{err: err}
+	case errors.Is(err, txn.ErrBusy):
+		w.expire(err)
+	case err != errNobody:
+		w.queue.refuse(err)
+	}
+}
+
+var errNobody = errors.New("nobody waits any more")
+
+// begin opens a transaction under the lock files and judges the store. Those
+// who wait have not begun, so all of it can be given up.
+func (w *writer) begin(k *call) (*batch, error) {
+	if w.waitFrom.IsZero() || k != nil {
+		w.waitFrom = time.Now()
+	}
+	if err := w.lock.lock(func(n int) error { return w.pause(n, k) }); err != nil {
+		return nil, err
+	}
+	b, err := w.beginLocked(w.until(k))
+	if err != nil {
+		w.lock.unlock()
+		return nil, err
+	}
+	w.waitFrom = time.Time{}
+	return b, nil
+}
+
+// until is when the first of those who wait has waited for long enough.
+func (w *writer) until(k *call) time.Time {
+	from := w.waitFrom
+	if k == nil {
+		from = later(from, w.queue.oldest())
+	}
+	return from.Add(w.e.o.BusyTimeout)
+}
+
+// pause is one wait for the lock files.
+func (w *writer) pause(n int, k *call) error {
+	switch {
+	case w.life.Err() != nil:
+		return errClosed
+	case k != nil && time.Now().After(w.until(k)):
+		return txn.ErrBusy.Because(errLocked)
+	case k == nil:
+		w.expire(errLocked)
+		if !w.queue.alive() {
+			w.waitFrom = time.Time{}
+			return errNobody
+		}
+	}
+	nap(n)
+	return nil
+}
+
+var errLocked = errors.New("another process has the write lock")
+
+// expire tells those whom the lock has kept for too long. A wait behind our own
+// closures does not count.
+func (w *writer) expire(cause error) {
+	if t := time.Now().Add(-w.e.o.BusyTimeout); !w.waitFrom.After(t) {
+		w.queue.expire(t, cause)
+	}
+}
+
+// nap sleeps in the kernel: an idle Go program rounds short sleeps up to 1 ms.
+func nap(n int) {
+	d := time.Millisecond
+	switch {
+	case n < 50:
+		d = 100 * time.Microsecond
+	case n < 200:
+		d = 500 * time.Microsecond
+	}
+	ts := unix.NsecToTimespec(int64(d))
+	_ = unix.Nanosleep(&ts, nil) // woken early by a signal is as good
+}
+
+func (w *writer) beginLocked(until time.Time) (*batch, error) {
+	if err := w.e.file.replaced(); err != nil {
+		return nil, err
+	}
+	if err := w.reopen(); err != nil {
+		return nil, err
+	}
+	w.c.dead = false
+	b := &batch{w: w, c: w.c}
+	if err := w.beginSQL(until); err != nil {
+		return nil, err
+	}
+	m, err := w.judge(b)
+	if err != nil {
+		b.rollback()
+		return nil, err
+	}
+	b.meta, b.seq, b.since = m, m.nextSeq, time.Now()
+	return b, nil
+}
+
+// beginSQL waits for SQLite's own lock, which other programs may hold without
+// our lock files. Closing the store or the end of the wait ends it.
+func (w *writer) beginSQL(until time.Time) error {
+	if err := w.before(beginSQL); err != nil {
+		return txn.ErrNotCommitted.Because(err)
+	}
+	until = later(until, time.Now().Add(10*time.Millisecond)) // who has just got the lock files may try
+	ctx, cancel := context.WithDeadline(w.life, until)
+	defer cancel()
+	_, err := w.c.exec(ctx, beginSQL)
+	switch {
+	case err == nil:
+		return nil
+	case w.life.Err() != nil:
+		err = errClosed
+	case isBusy(err) || errors.Is(err, context.DeadlineExceeded):
+		err = txn.ErrBusy.Because(err)
+	default:
+		err = txn.ErrNotCommitted.Because(err)
+	}
+	w.abandon()
+	return err
+}
+
+// abandon rolls back a BEGIN that may have worked although it reported an end of its context.
+func (w *writer) abandon() { _, _ = w.c.exec(context.Background(), rollbackSQL) }
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// judge reads the store's row about itself and decides whether this process may
+// write it: it is not newer than the program, and it did not go back in time.
+func (w *writer) judge(b *batch) (meta, error) {
+	if err := w.before(readMetaSQL); err != nil {
+		return meta{}, txn.ErrNotCommitted.Because(err)
+	}
+	m, err := readMeta(context.Background(), w.c)
+	if err != nil || w.c.dead {
+		return m, b.notCommitted(err)
+	}
+	w.e.clock.saw(m.lastAt)
+	if err := m.mayWrite(w.e.schema); err != nil {
+		return m, err
+	}
+	return m, w.checkLife(m)
+}
+
+// checkLife compares the store with what was acknowledged, by any process (the
+// mark) and by this one.
+func (w *writer) checkLife(m meta) error {
+	k, ok, err := w.mark.read()
+	if err != nil {
+		return txn.ErrNotCommitted.Because(err)
+	}
+	why := ""
+	if ok {
+		why = m.wentBack(k)
+	}
+	if raised := m.store == w.seen.store && m.epoch > w.seen.epoch || ok && m.epoch > w.seen.epoch && k.epoch == m.epoch; why == "" && !raised {
+		why = m.wentBack(w.seen)
+		if why != "" {
+			w.writeMark() // so that others see it too, and accept-restore finds it
+		}
+	}
+	if why != "" {
+		return restored(w.e.path, why)
+	}
+	if m.nextSeq-1 > w.seen.seq {
+		w.e.watcher.poke()
+	}
+	w.seen = m.mark()
+	return nil
+}
+
+// await waits for the batch to come back, and says so if a closure keeps it.
+func (w *writer) await() {
+	t := time.NewTimer(w.e.o.Hooks.slow())
+	defer t.Stop()
+	for {
+		select {
+		case <-w.baton:
+			return
+		case <-t.C:
+			began := time.Unix(0, w.running.Load())
+			w.e.o.Logger.Warn("a closure holds the store's only write transaction", "path", w.e.path, "since", began)
+			t.Reset(10 * w.e.o.Hooks.slow())
+		}
+	}
+}
+
+// end commits the batch, and the mark after it and before anyone is answered.
+func (w *writer) end(b *batch) error {
+	if err := b.commit(); err != nil {
+		return err
+	}
+	if !b.wrote {
+		return nil
+	}
+	w.seen.seq, w.seen.lastAt = b.seq-1, b.at
+	w.writeMark()
+	w.e.watcher.committed(b.meta.nextSeq-1, b.seq-1, b.touched)
+	return nil
+}
+
+// writeMark may fail: what was committed is durable all the same, and only the
+// notice of a later step back is lost.
+func (w *writer) writeMark() {
+	if err := w.mark.write(w.seen); err != nil {
+		w.e.o.Logger.Error("the mark beside the database could not be written", "path", w.mark.path, "error", err)
+	}
+}
+
+// answer tells every caller how the batch ended, except those to be run again.
+func (w *writer) answer(b *batch, err error) (again []*call) {
+	for _, k := range b.calls {
+		if k.left {
+			continue
+		}
+		if err != nil && !b.sent && !b.alone && k != b.culprit {
+			again = append(again, k)
+			continue
+		}
+		k.news <- news{err: b.outcome(k, err)}
+	}
+	return again
+}
+
+// outcome is what k is told. What a closure found in a transaction that was not
+// committed may have been another's, so its own error is not handed on then.
+func (b *batch) outcome(k *call, err error) error {
+	switch {
+	case err == nil:
+		return k.err
+	case errors.Is(err, txn.ErrUnknown) && !k.wrote:
+		return txn.ErrNotCommitted.Because(b.cause) // it wrote nothing, so that much is known
+	case k == b.culprit && errors.Is(k.err, txn.ErrNotCommitted):
+		return k.err
+	}
+	return err
+}
+
+func (w *writer) before(sql string) error {
+	w.statements++
+	if f := w.e.o.Hooks.BeforeStatement; f != nil {
+		return f(w.statements, sql)
+	}
+	return nil
+}
+
+// discard gives up the connection; the next batch opens another.
+func (w *writer) discard(why error) {
+	w.e.o.Logger.Warn("the store's write connection is opened again", "path", w.e.path, "why", why)
+	if err := w.c.close(); err != nil {
+		w.e.o.Logger.Warn("close the old connection", "path", w.e.path, "error", err)
+	}
+	w.c = nil
+}
+
+func (w *writer) reopen() error {
+	if w.c != nil {
+		return nil
+	}
+	c, err := openConn(dsn(w.e.path, forWriting, w.e.o.BusyTimeout))
+	if err != nil {
+		return txn.ErrNotCommitted.Because(fmt.Errorf("open %s: %w", w.e.path, err))
+	}
+	w.c = c
+	w.opened()
+	return nil
+}
+
+func (w *writer) opened() {
+	if f := w.e.o.Hooks.Opened; f != nil {
+		f(w.c.raw)
+	}
+}
