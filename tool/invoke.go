@@ -29,15 +29,14 @@ func Invoke(ctx context.Context, t *Tool, c Call, late func(Outcome)) Outcome {
 
 	var answered atomic.Bool // by whoever is first: the tool, or the end of its context
 	done := make(chan Outcome, 1)
-	go func() {
-		defer cancel()
-		o := t.attempt(ctx, c)
+	go t.attempt(ctx, c, func(o Outcome) {
+		cancel()
 		if answered.CompareAndSwap(false, true) {
 			done <- o
 		} else if late != nil {
 			late(o)
 		}
-	}()
+	})
 
 	select {
 	case o := <-done:
@@ -53,31 +52,36 @@ func Invoke(ctx context.Context, t *Tool, c Call, late func(Outcome)) Outcome {
 // errTimeLimit is the cause of a context that ended because the tool's time was up.
 var errTimeLimit = fmt.Errorf("the tool's time limit: %w", context.DeadlineExceeded)
 
-// attempt runs the tool on this goroutine and sorts how it ended.
-func (t *Tool) attempt(ctx context.Context, c Call) Outcome {
+// attempt runs the tool on this goroutine, sorts how it ended and tells then.
+func (t *Tool) attempt(ctx context.Context, c Call, tell func(Outcome)) {
 	var result json.RawMessage
 	var err error
-	if p := guarded(func() { result, err = t.Run.Run(ctx, c) }); p != nil {
-		o := t.unsure(KindToolPanic, "The tool "+p.Error()+".")
-		o.Stack = p.stack
-		return o
-	}
-	if err != nil {
-		var ended error
-		if ctx.Err() != nil {
-			ended = context.Cause(ctx)
+	guarded(func() { result, err = t.Run.Run(ctx, c) }, func(p *foreignPanic) {
+		switch {
+		case p != nil:
+			o := t.unsure(KindToolPanic, "The tool "+p.Error()+".")
+			o.Stack = p.stack
+			tell(o)
+		case err != nil && ctx.Err() != nil:
+			tell(t.ofError(err, context.Cause(ctx)))
+		case err != nil:
+			tell(t.ofError(err, nil))
+		default:
+			tell(t.ofResult(result))
 		}
-		return t.ofError(err, ended)
-	}
-	return t.ofResult(result)
+	})
 }
 
 // cutOff is the outcome of a tool that was still running when its context ended.
 func (t *Tool) cutOff(cause error) Outcome {
-	if errors.Is(cause, errTimeLimit) {
-		return t.unsure(KindToolTimeout, fmt.Sprintf("The tool did not end within its time limit of %s.", t.Timeout()))
+	kind, msg := KindToolError, "The tool was stopped before it ended: "+because(cause)+"."
+	switch {
+	case errors.Is(cause, errTimeLimit):
+		kind, msg = KindToolTimeout, fmt.Sprintf("The tool did not end within its time limit of %s.", t.Timeout())
+	case errors.Is(cause, context.DeadlineExceeded):
+		kind = KindToolTimeout
 	}
-	return t.unsure(KindToolError, "The tool was stopped before it ended: "+because(cause)+".")
+	return t.unsure(kind, msg)
 }
 
 // because is why a context ended.
@@ -106,22 +110,18 @@ func (p *foreignPanic) Error() string {
 	return fmt.Sprintf("panicked: %v", p.value)
 }
 
-// guarded calls fn, which others wrote, on a goroutine of its own: a panic ends
-// nothing but the call, and neither does runtime.Goexit.
-func guarded(fn func()) *foreignPanic {
-	ended := make(chan *foreignPanic, 1)
-	go func() {
-		p := &foreignPanic{}
-		defer func() {
-			if v := recover(); v != nil {
-				p.value, p.stack = v, trimStack(debug.Stack())
-			}
-			ended <- p
-		}()
-		fn()
-		p = nil
+// guarded calls fn, which others wrote, and then then: also when fn panics, or ends
+// the goroutine with runtime.Goexit.
+func guarded(fn func(), then func(*foreignPanic)) {
+	p := &foreignPanic{}
+	defer func() {
+		if v := recover(); v != nil {
+			p.value, p.stack = v, trimStack(debug.Stack())
+		}
+		then(p)
 	}()
-	return <-ended
+	fn()
+	p = nil
 }
 
 // trimStack is a panic's stack from where it happened, at most 8 KiB.
@@ -154,13 +154,13 @@ func InvokeProbe(ctx context.Context, t *Tool, c Call) (ProbeResult, error) {
 		err    error
 	}
 	done := make(chan answer, 1)
-	go func() {
-		var a answer
-		if p := guarded(func() { a.result, a.err = t.Probe.Probe(ctx, c) }); p != nil {
+	var a answer
+	go guarded(func() { a.result, a.err = t.Probe.Probe(ctx, c) }, func(p *foreignPanic) {
+		if p != nil {
 			a.err = fmt.Errorf("the probe %s", message(p.Error()))
 		}
 		done <- a
-	}()
+	})
 	select {
 	case a := <-done:
 		if a.err != nil {

@@ -35,6 +35,8 @@ type Outcome struct {
 	Result  json.RawMessage `json:"result,omitempty"`  // of succeeded: one JSON value of at most MaxResult bytes
 	Message string          `json:"message,omitempty"` // of the others: valid UTF-8, at most 4 KiB
 
+	// Running: the tool was given up but has not ended; late will be called.
+	Running bool `json:"-"`
 	// Stack is where a panic happened, for logs. It is not for models or reviewers.
 	Stack string `json:"-"`
 }

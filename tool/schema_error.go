@@ -235,11 +235,13 @@ func article(jsonType string) string {
 }
 
 func literal(v any) string {
-	b, err := json.Marshal(v)
-	if err != nil {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if enc.Encode(v) != nil {
 		return "another value"
 	}
-	return string(b)
+	return strings.TrimSpace(b.String())
 }
 
 // decimal is r exactly, where it has an end; long ones are cut.

@@ -26,14 +26,22 @@ func shown(name string) string {
 	return strconv.QuoteToASCII(cut(name, limit)) + "…"
 }
 
-// short is a foreign text on one line: controls and invisible characters as
-// escapes, at most [maxShort] bytes.
+// short is the start of a foreign text on one line, at most about [maxShort] bytes.
 func short(s string) string {
+	if c := cut(s, maxShort); c != s {
+		return printable(c) + "…"
+	}
+	return printable(s)
+}
+
+// printable is s with controls and invisible characters as escapes: on one line,
+// and nothing in it that reorders what stands around it.
+func printable(s string) string {
 	var b strings.Builder
-	for _, r := range s {
-		if b.Len() >= maxShort {
-			b.WriteString("…")
-			break
+	for i, r := range s {
+		if r == utf8.RuneError && !strings.HasPrefix(s[i:], "\uFFFD") {
+			b.WriteString(strconv.Quote(s[i : i+1])[1:5]) // \xff
+			continue
 		}
 		if strconv.IsPrint(r) {
 			b.WriteRune(r)
@@ -83,4 +91,28 @@ func message(s string) string {
 func inTool(name string, err error) error {
 	f := fault.From(err)
 	return ErrInvalidTool.Say("The tool %s: %s", shown(name), f.Message).Hint("%s", f.Advice).Because(f.Unwrap())
+}
+
+// lastMessage is [message] for the end of a text, whose last bytes matter most.
+// dropped says that the text had more in front of it.
+func lastMessage(s string, dropped bool) string {
+	const mark = "…"
+	if dropped { // it may begin in the middle of a character
+		for i := 0; i < utf8.UTFMax && len(s) > 0 && !utf8.RuneStart(s[0]); i++ {
+			s = s[1:]
+		}
+	}
+	note := ""
+	if !utf8.ValidString(s) || hasNUL(s) {
+		s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
+		note = alteredNote
+	}
+	if room := maxMessage - len(note); dropped || len(s) > room {
+		from := max(0, len(s)-(room-len(mark)))
+		for from < len(s) && !utf8.RuneStart(s[from]) {
+			from++
+		}
+		s = mark + s[from:]
+	}
+	return s + note
 }
