@@ -19,7 +19,8 @@ import (
 
 // CEL compares an integer with a double by rounding the integer, so that
 // 9007199254740993 <= 9007199254740992.0 holds. exactly puts comparisons without
-// rounding in the place of its own, and a double() that does not round.
+// rounding in the place of its own, a double() that does not round, and a string()
+// that knows every number.
 func exactly() cel.ProgramOption {
 	return cel.CustomDecoratorV2(func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 		switch i := i.(type) {
@@ -49,6 +50,7 @@ var exactOps = map[string]functions.FunctionOp{
 	operators.GreaterEquals: ordering(func(c int) bool { return c >= 0 }),
 
 	overloads.TypeConvertDouble: func(v ...ref.Val) ref.Val { return toDouble(v[0]) },
+	overloads.TypeConvertString: func(v ...ref.Val) ref.Val { return v[0].ConvertToType(types.StringType) },
 }
 
 func ordering(holds func(int) bool) functions.FunctionOp {

@@ -45,6 +45,7 @@ var explanations = []struct {
 	{regexp.MustCompile(`^Syntax error: token recognition error at: '=.*$`), `= does not compare; write ==`},
 	{regexp.MustCompile(`(?s)^Syntax error: token recognition error at: '["'].*$`), `a text is not closed; write the quote that ends it`},
 	{regexp.MustCompile(`(?s)^Syntax error: (?:mismatched|extraneous) input '(.*)' expecting .*$`), `$1 is not expected here`},
+	{regexp.MustCompile(`(?s)^Syntax error: no viable alternative at input '(.*)'$`), `$1 is not expected here, or something is missing behind it`},
 	{regexp.MustCompile(`^found no matching overload for '(?:_|@)?([^'_]+)_?' applied to '(.*)'$`), `$1 does not take the types $2; write values of types that fit`},
 	{regexp.MustCompile(`^invalid int literal$`), `the integer is too large; above 9223372036854775807 write a u at its end`},
 }
