@@ -1,0 +1,164 @@
+package call
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/placet-dev/placet/decision"
+	"github.com/placet-dev/placet/event"
+	"github.com/placet-dev/placet/policy"
+)
+
+// act writes what the judging came to. again: something moved, judge again.
+func (e *Executor) act(ctx context.Context, s subject, v verdict) (res Result, again bool, err error) {
+	switch {
+	case v.refuse != nil:
+		res, err = e.refuse(ctx, s, v)
+	case v.ask != nil && v.answer == nil:
+		res, err = e.park(ctx, s, v)
+	default:
+		res, err = e.startAndRun(ctx, s, v)
+	}
+	return res, errors.Is(err, decision.ErrMoved), err
+}
+
+func moved(what string) error {
+	return decision.ErrMoved.Say("%s changed in the meantime; nothing was written.", what)
+}
+
+// refuse answers for a gate. A policy's no to a fresh call is stored; a refusal
+// on the way to an attempt leaves the call and its grant as they are.
+func (e *Executor) refuse(ctx context.Context, s subject, v verdict) (Result, error) {
+	if s.call.Status != "" {
+		res := resultOf(s.call)
+		res.Kind, res.Message = v.refuse.kind, v.refuse.message
+		if s.grant != nil {
+			res.ApprovalID = s.grant.ID
+		}
+		return res, nil
+	}
+	if v.refuse.kind != KindPolicyDenied && v.refuse.kind != KindPolicyAbort {
+		return Result{Status: Denied, Kind: v.refuse.kind, Message: v.refuse.message, RunID: s.call.RunID, Args: s.call.Args}, nil
+	}
+	var next Call
+	err := event.Update(ctx, e.Store, e.Observer, func(tx Tx) error {
+		c := s.call
+		c.CreatedAt = tx.Now()
+		ch, err := c.Step(Refuse{Kind: v.refuse.kind, Message: v.refuse.message, Actor: event.System}, tx.Now())
+		if err != nil {
+			return err
+		}
+		next = ch.Next
+		return insert(tx, ch.Next, ch.Events, s.key)
+	})
+	return resultOf(next), err
+}
+
+// insert writes a new call and, with it, the key that its client named.
+func insert(tx Tx, c Call, es []event.Event, key *IdempotencyKey) error {
+	if err := tx.InsertCall(c, es...); err != nil || key == nil {
+		return err
+	}
+	k := *key
+	k.CallID, k.At = c.ID, tx.Now()
+	return tx.PutIdempotent(k)
+}
+
+// park stores the request and lets go: the row waits from now on. An older
+// grant of the same call is superseded.
+func (e *Executor) park(ctx context.Context, s subject, v verdict) (Result, error) {
+	var asked decision.Decision
+	err := event.Update(ctx, e.Store, e.Observer, func(tx Tx) error {
+		c, err := e.lock(tx, s, v)
+		if err != nil {
+			return err
+		}
+		if s.grant != nil {
+			if err := e.supersede(tx, *s.grant); err != nil {
+				return err
+			}
+		}
+		asked = e.stamp(tx, *v.ask, v.ttl)
+		return e.putParked(tx, c, asked, s.key)
+	})
+	if err != nil {
+		return Result{}, err
+	}
+	return Result{}, pendingError(asked)
+}
+
+// putParked writes the call as waiting for d, and d.
+func (e *Executor) putParked(tx Tx, c Call, d decision.Decision, key *IdempotencyKey) error {
+	ch, err := c.Step(Park{Approval: d}, tx.Now())
+	if err != nil {
+		return err
+	}
+	if err := put(tx, c, ch, key); err != nil {
+		return err
+	}
+	return decision.Ask(tx, d, e.maxPending)
+}
+
+// put writes a call's change: the first inserts it.
+func put(tx Tx, prev Call, ch Change, key *IdempotencyKey) error {
+	if prev.Status == "" {
+		return insert(tx, ch.Next, ch.Events, key)
+	}
+	return tx.PutCall(prev, ch.Next, ch.Events...)
+}
+
+// stamp fixes the times of a new approval.
+func (e *Executor) stamp(tx Tx, d decision.Decision, ttl time.Duration) decision.Decision {
+	d.CreatedAt, d.Epoch = e.clock(tx), tx.Epoch()
+	if ttl > 0 {
+		d.ExpiresAt = d.CreatedAt.Add(ttl)
+	}
+	return d
+}
+
+// lock reads the root again and compares everything that was judged on. For a
+// fresh call there is no root yet: its insertion is the lock.
+func (e *Executor) lock(tx Tx, s subject, v verdict) (Call, error) {
+	if policy.VersionOf(e.Policy) != v.policyVersion {
+		return Call{}, moved("The policy")
+	}
+	if t, err := e.Tools.Lookup(s.tool.Name); err != nil || t.SpecDigest() != v.specDigest {
+		return Call{}, moved("The tool")
+	}
+	if s.call.Status == "" {
+		c := s.call
+		c.CreatedAt, c.Epoch = tx.Now(), tx.Epoch()
+		return c, nil
+	}
+	c, err := tx.Call(s.call.ID)
+	if err != nil {
+		return Call{}, err
+	}
+	if !c.same(s.call) {
+		return Call{}, moved("The call")
+	}
+	return c, nil
+}
+
+// same compares two readings of one call in what an attempt is bound to.
+func (c Call) same(o Call) bool {
+	return c.Version == o.Version && c.Status == o.Status && c.Fence == o.Fence && c.Attempts == o.Attempts &&
+		c.ApprovalID == o.ApprovalID && c.Tool == o.Tool && c.RunID == o.RunID && c.ArgsDigest == o.ArgsDigest
+}
+
+// supersede replaces a grant that the caller has judged on.
+func (e *Executor) supersede(tx Tx, g decision.Decision) error {
+	d, err := tx.Decision(g.ID)
+	if err != nil {
+		return err
+	}
+	if !d.Same(g) {
+		return moved("The approval")
+	}
+	ch, err := d.Step(decision.Supersede{}, e.clock(tx))
+	if err != nil {
+		return err
+	}
+	return tx.PutDecision(d, ch)
+}

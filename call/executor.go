@@ -1,0 +1,273 @@
+package call
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/placet-dev/placet/decision"
+	"github.com/placet-dev/placet/event"
+	"github.com/placet-dev/placet/internal/id"
+	"github.com/placet-dev/placet/internal/process"
+	"github.com/placet-dev/placet/policy"
+	"github.com/placet-dev/placet/request"
+	"github.com/placet-dev/placet/tool"
+	"github.com/placet-dev/placet/txn"
+)
+
+// DefaultLease is how long a claim on an attempt lasts without renewal.
+const DefaultLease = 30 * time.Second
+
+// Config says what an executor works with. Store and Tools are required.
+type Config struct {
+	Store txn.Store
+	Tools *tool.Registry
+	// Policy judges each request. Default: policy.Default, by side-effect class.
+	Policy policy.Policy
+	// Approval answers calls that need a person. Default: Deferred(Store).
+	Approval Port
+	Guards   Guards
+	// Observer hears of each event after its commit. Default: nobody.
+	Observer event.Observer
+	// Now judges deadlines and stamps decisions; leases use the store's clock.
+	// Default: the store's clock.
+	Now func() time.Time
+	// NewID makes ids from a prefix. Default: a UUIDv7.
+	NewID func(prefix string) string
+	// Space is the tenant. Default: main.
+	Space string
+	// ApprovalTTL bounds how long a request may stay pending, GrantTTL how old a
+	// yes may be when it is acted on; a ruling's shorter one wins. Default: 0, no limit.
+	ApprovalTTL, GrantTTL time.Duration
+	// Lease is how long an attempt is claimed without renewal; it is renewed
+	// every third while the tool runs. Default: 30 s.
+	Lease time.Duration
+	// Log gets what nobody else is told. Default: slog.Default().
+	Log *slog.Logger
+}
+
+// Executor carries out calls. It is safe for concurrent use.
+type Executor struct {
+	Config
+	maxPending int64
+	misuse     error          // why every method refuses; nil: the configuration is usable
+	late       sync.WaitGroup // tools that outlived their time
+}
+
+// NewExecutor makes an executor. A configuration that cannot work makes every
+// method refuse with [ErrUsage], which says what is wrong with it.
+func NewExecutor(c Config) *Executor {
+	e := &Executor{Config: c, maxPending: DefaultMaxPending}
+	e.misuse = e.check()
+	if e.Policy == nil {
+		e.Policy = policy.Default()
+	}
+	if e.Approval == nil {
+		e.Approval = Deferred(c.Store)
+	}
+	if e.NewID == nil {
+		e.NewID = id.New
+	}
+	if e.Space == "" {
+		e.Space = event.MainSpace
+	}
+	if e.Lease == 0 {
+		e.Lease = DefaultLease
+	}
+	if e.Log == nil {
+		e.Log = slog.Default()
+	}
+	return e
+}
+
+func (e *Executor) check() error {
+	switch {
+	case e.Store == nil:
+		return ErrUsage.Say("An executor needs a store.").Hint("Set call.Config.Store, for example to what sqlite.Open returned.")
+	case e.Tools == nil:
+		return ErrUsage.Say("An executor needs tools.").Hint("Set call.Config.Tools to a tool.Registry.")
+	case e.ApprovalTTL < 0 || e.GrantTTL < 0 || e.Lease < 0:
+		return ErrUsage.Say("A time limit of the executor is negative.")
+	case e.Lease != 0 && e.Lease < 30*time.Millisecond:
+		return ErrUsage.Say("The lease is %s; it has to be 30 ms at least.", e.Lease)
+	case e.Guards.CallsPerRun < 0 || e.Guards.CallsPerMinute < 0 || e.Guards.Repeats < 0 || e.Guards.Cost < 0:
+		return ErrUsage.Say("A guard of the executor is negative.")
+	}
+	if p, ok := e.Approval.(*DeferredPort); ok {
+		if p == nil || p.store != e.Store {
+			return ErrUsage.Say("The approval port parks in another store than the executor's.").Hint("Use call.Deferred(store) with the same store.")
+		}
+		if p.MaxPending <= 0 {
+			return ErrUsage.Say("MaxPending is %d; it has to be above 0.", p.MaxPending)
+		}
+		e.maxPending = p.MaxPending
+	}
+	return nil
+}
+
+// Option refines one call.
+type Option func(*options)
+
+type options struct {
+	runID      string
+	principal  string
+	metadata   map[string]string
+	continueBy ContinueBy
+	route, key string // an idempotency key and what it is good for
+}
+
+// InRun puts a call under a run id of the caller's, or, for Resume, insists that
+// the record belongs to it. A run id names the calls whose guards count together.
+func InRun(runID string) Option { return func(o *options) { o.runID = runID } }
+
+// As says who asks: an identity that the caller has proved.
+func As(principal string) Option { return func(o *options) { o.principal = principal } }
+
+// WithMetadata attaches words that policies and people see. The keys origin,
+// principal and anonymous are the server's and refused.
+func WithMetadata(m map[string]string) Option { return func(o *options) { o.metadata = m } }
+
+// ContinuedBy says who may carry out the call once it is approved. Default:
+// [ByCaller], only an explicit resume.
+func ContinuedBy(c ContinueBy) Option { return func(o *options) { o.continueBy = c } }
+
+// WithIdempotencyKey makes a repeat of the same request with the same key answer
+// with the first one's call instead of making another: pending, running or
+// ended. Keys are per space, principal and route, and kept for 30 days; one used
+// for another request is [ErrCallConflict].
+func WithIdempotencyKey(route, key string) Option {
+	return func(o *options) { o.route, o.key = route, key }
+}
+
+func (e *Executor) options(opts []Option) (options, error) {
+	o := options{continueBy: ByCaller}
+	for _, f := range opts {
+		f(&o)
+	}
+	for k := range o.metadata {
+		if decision.ReservedMetadata(k) {
+			return o, ErrUsage.Say("The metadata key %q is the server's own.", k).Hint("Choose another key.")
+		}
+	}
+	if o.continueBy != ByCaller && o.continueBy != ByDaemon {
+		return o, ErrUsage.Say("continue_by is %q; it is caller or daemon.", o.continueBy)
+	}
+	return o, checkMetadata(o)
+}
+
+// Call makes a new call with a new id and carries it out, or parks it: then the
+// error is a [*PendingError]. Calling again with the same arguments is another
+// call, which asks again.
+//
+// A call that is refused is a Result, not an error: unknown tool or unusable
+// arguments are status invalid and store nothing. An error means that something
+// failed (policy, store) and that nothing was started, unless it matches
+// txn.ErrUnknown.
+func (e *Executor) Call(ctx context.Context, toolName string, args []byte, opts ...Option) (Result, error) {
+	return e.fresh(ctx, toolName, args, "", opts)
+}
+
+func (e *Executor) fresh(ctx context.Context, toolName string, args []byte, externalID string, opts []Option) (Result, error) {
+	if e.misuse != nil {
+		return Result{}, e.misuse
+	}
+	o, err := e.options(opts)
+	if err != nil {
+		return Result{}, err
+	}
+	s, refused := e.admit(toolName, args)
+	if refused != nil {
+		return *refused, nil
+	}
+	c := Call{
+		ID: e.NewID(id.Call), Space: e.Space, RunID: o.runID, ExternalID: externalID, Tool: toolName,
+		SpecDigest: s.tool.SpecDigest(), Args: args, ArgsDigest: s.argsDigest,
+		Principal: o.principal, Metadata: o.metadata, ContinueBy: o.continueBy,
+	}
+	if c.RunID == "" {
+		c.RunID, c.OwnRun = e.NewID(id.Run), true
+	}
+	s.call = c
+	if o.key == "" {
+		return e.carryOut(ctx, s)
+	}
+	return e.once(ctx, s, o)
+}
+
+// subject is one request on its way through the stages.
+type subject struct {
+	call       Call
+	tool       *tool.Tool
+	argsDigest string
+	grant      *decision.Decision // the record it is resumed under; nil: a fresh call
+	attempt    *Attempt           // the last one, where its outcome is unknown
+	spent      *decision.Decision // the grant that attempt spent; nil: it needed none
+	life       life               // the store's, when this was read
+	key        *IdempotencyKey    // of a fresh call: stored with it
+}
+
+// admit is the first three stages: bounds, tool, schema.
+func (e *Executor) admit(toolName string, args []byte) (subject, *Result) {
+	t, err := e.Tools.Lookup(toolName)
+	if err != nil {
+		return subject{}, invalid(toolName, args, err)
+	}
+	if err := t.CheckArgs(args); err != nil {
+		return subject{}, invalid(toolName, args, err)
+	}
+	digest, err := request.ArgsDigest(args)
+	if err != nil {
+		return subject{}, invalid(toolName, args, err)
+	}
+	return subject{tool: t, argsDigest: digest}, nil
+}
+
+// judgeTries is how often a request is judged again because something moved
+// between the judging and the writing (design §4, rule 1).
+const judgeTries = 3
+
+// carryOut judges the request outside every transaction, then starts or parks it
+// in one that compares what was judged on.
+func (e *Executor) carryOut(ctx context.Context, s subject) (Result, error) {
+	var last error
+	for range judgeTries {
+		v, err := e.judge(ctx, s)
+		if err != nil {
+			return Result{}, err
+		}
+		res, again, err := e.act(ctx, s, v)
+		if !again {
+			return res, err
+		}
+		last = err
+		if s, err = e.reload(ctx, s); err != nil {
+			return Result{}, err
+		}
+	}
+	return Result{}, ErrRunState.Say("The request changed while it was judged, %d times in a row; nothing was started.", judgeTries).
+		Hint("Try again.").Because(last)
+}
+
+func (e *Executor) clock(tx txn.Tx) time.Time {
+	if e.Now != nil {
+		return e.Now().UTC().Truncate(time.Microsecond)
+	}
+	return tx.Now()
+}
+
+// self identifies this process in attempts.
+var self = sync.OnceValue(func() string { return process.Self().String() })
+
+// Wait waits for tools that outlived their time limit, so that their late
+// outcomes are recorded before the process ends, or until ctx ends.
+func (e *Executor) Wait(ctx context.Context) error {
+	done := make(chan struct{})
+	go func() { e.late.Wait(); close(done) }()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

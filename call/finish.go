@@ -1,0 +1,141 @@
+package call
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/placet-dev/placet/decision"
+	"github.com/placet-dev/placet/event"
+	"github.com/placet-dev/placet/txn"
+)
+
+// writeOutcome bounds how long an outcome is tried to be written after the
+// tool returned; then the lease ends and the call is unknown.
+const writeOutcome = 30 * time.Second
+
+// finish records how an attempt went and answers the caller. It goes on when the
+// caller's context has ended, and retries what is known not to be committed.
+func (e *Executor) finish(ctx context.Context, s subject, st started, out Outcome) (Result, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeOutcome)
+	defer cancel()
+	var next Call
+	var asked *decision.Decision
+	err := persist(ctx, func() error {
+		return event.Update(ctx, e.Store, e.Observer, func(tx Tx) (err error) {
+			next, asked, err = e.end(tx, s, st.attempt, out)
+			return err
+		})
+	})
+	if err != nil {
+		return Result{}, err
+	}
+	res := resultOf(next)
+	res.edited(st.attempt)
+	if asked != nil {
+		res.ApprovalID = asked.ID
+	}
+	return res, nil
+}
+
+// recordLate writes an outcome that came after its attempt was given up. Nobody
+// waits for it any more, so a failure is logged.
+func (e *Executor) recordLate(s subject, st started, out Outcome) {
+	if _, err := e.finish(context.Background(), s, st, out); err != nil {
+		e.Log.Error("a late outcome could not be stored", "call", st.call.ID, "attempt", st.attempt.N, "status", out.Status, "error", err)
+	}
+}
+
+// end writes an outcome: to the attempt always, to the call while it is the
+// last attempt's to say (spec 2.3).
+func (e *Executor) end(tx Tx, s subject, a Attempt, out Outcome) (Call, *decision.Decision, error) {
+	c, err := tx.Call(a.CallID)
+	if err != nil {
+		return c, nil, err
+	}
+	stored := a // the row of an attempt that still runs is as its start wrote it
+	if c.Status != Running || c.Fence != a.Fence || c.Epoch != a.Epoch {
+		if stored, err = tx.Attempt(a.CallID, a.N); err != nil {
+			return c, nil, err
+		}
+		if stored.Fence != a.Fence || stored.Epoch != a.Epoch {
+			return c, nil, ErrLeaseLost.Say("Attempt %d at call %s is not this one any more.", a.N, c.ID)
+		}
+		if stored.Outcome == out.Status {
+			return c, nil, nil // written by an earlier try whose answer was lost
+		}
+	}
+	now := tx.Now()
+	ch, err := c.Step(End{Fence: a.Fence, Epoch: a.Epoch, Outcome: out}, now)
+	if err != nil {
+		return c, nil, err
+	}
+	if err := endAttempt(tx, stored, out, ch.Late, now); err != nil {
+		return c, nil, err
+	}
+	if ch.Late && !ch.Ignored && c.Status == Unknown {
+		if err := e.answerLate(tx, c); err != nil {
+			return c, nil, err
+		}
+	}
+	if err := e.freeGuards(tx, ch.Next); err != nil {
+		return c, nil, err
+	}
+	if ch.Next.Status == Unknown && c.Status == Running && recoveryOf(s.tool) == RecoverByPerson {
+		return e.putDoubt(tx, s, c, ch)
+	}
+	return ch.Next, nil, tx.PutCall(c, ch.Next, ch.Events...)
+}
+
+func endAttempt(tx Tx, a Attempt, out Outcome, late bool, now time.Time) error {
+	next := a
+	next.Outcome, next.Kind, next.Message, next.Late = out.Status, out.Kind, out.Message, late
+	if next.EndedAt.IsZero() || late {
+		next.EndedAt = now
+	}
+	return tx.PutAttempt(a, next)
+}
+
+// answerLate closes the question that an outcome learnt late has answered: a
+// pending one is withdrawn, a yes that was not spent is superseded.
+func (e *Executor) answerLate(tx Tx, c Call) error {
+	if c.ApprovalID == "" {
+		return nil
+	}
+	d, err := tx.Decision(c.ApprovalID)
+	if err != nil {
+		return err
+	}
+	now := e.clock(tx)
+	var ch decision.Change
+	switch d.Status {
+	case decision.Pending:
+		ch, err = d.Step(decision.Withdraw{By: event.System, Note: "The outcome became known."}, now)
+	case decision.Approved:
+		ch, err = d.Step(decision.Supersede{}, now)
+	default:
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return tx.PutDecision(d, ch)
+}
+
+// persist repeats a guarded write while it is known that nothing, or not known
+// whether anything, was written.
+func persist(ctx context.Context, write func() error) error {
+	for wait := 5 * time.Millisecond; ; wait = min(2*wait, time.Second) {
+		err := write()
+		if err == nil || !errors.Is(err, txn.ErrNotCommitted) && !errors.Is(err, txn.ErrUnknown) {
+			return err
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return err
+		}
+	}
+}

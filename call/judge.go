@@ -1,0 +1,357 @@
+package call
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/placet-dev/placet/canon"
+	"github.com/placet-dev/placet/decision"
+	"github.com/placet-dev/placet/policy"
+	"github.com/placet-dev/placet/request"
+)
+
+// verdict is what the judging came to and what it was judged on. The
+// transaction that acts on it compares the latter (design §4, rule 1).
+type verdict struct {
+	refuse *refusal           // nothing starts and nothing is asked
+	ask    *decision.Decision // what to ask a person; nil: start
+	answer *decision.Answer   // to ask, where the port answers at once
+	ttl    time.Duration      // how long ask may stay pending; 0: no limit
+	args   []byte             // what runs
+
+	policyVersion string
+	specDigest    string
+}
+
+// refusal says why a gate stopped the request.
+type refusal struct {
+	kind    Kind
+	message string
+}
+
+// judge is the gates: guards, policy, approval port. It runs foreign code, so it
+// holds no transaction; everything it is given is a copy.
+func (e *Executor) judge(ctx context.Context, s subject) (verdict, error) {
+	v := verdict{policyVersion: policy.VersionOf(e.Policy), specDigest: s.tool.SpecDigest(), args: s.call.Args}
+	if s.grant != nil {
+		return e.judgeGrant(ctx, s, v)
+	}
+	if s.attempt != nil {
+		return e.judgeRepeat(ctx, s, v)
+	}
+	if r, err := e.peekGuards(ctx, s); r != nil || err != nil {
+		v.refuse = r
+		return v, err
+	}
+	return e.judgeFresh(ctx, s, v)
+}
+
+func (e *Executor) judgeFresh(ctx context.Context, s subject, v verdict) (verdict, error) {
+	ru, err := e.rule(ctx, s, s.call.Args)
+	if err != nil {
+		return v, err
+	}
+	if v.refuse = denies(ru); v.refuse != nil || ru.Outcome == policy.Allow {
+		return v, nil
+	}
+	if v, err = e.askFor(s, v, s.call.Args, ru, nil); err != nil {
+		return v, err
+	}
+	if v.answer, err = e.Approval.answer(ctx, *v.ask); err != nil || v.answer == nil {
+		return v, err
+	}
+	if v.answer.Approved && v.answer.EditedArgs != nil {
+		return e.judgeEdited(ctx, s, v)
+	}
+	return v, nil
+}
+
+// judgeEdited looks at arguments that a port's answer changed on the spot.
+func (e *Executor) judgeEdited(ctx context.Context, s subject, v verdict) (verdict, error) {
+	v.args = v.answer.EditedArgs
+	if err := s.tool.CheckArgs(v.args); err != nil {
+		v.refuse = &refusal{KindInvalidArguments, err.Error()}
+		return v, nil
+	}
+	ru, err := e.rule(ctx, s, v.args)
+	if err != nil {
+		return v, err
+	}
+	if v.refuse = denies(ru); v.refuse == nil && ru.Outcome != policy.Allow && !sameAuthority(*v.ask, s, ru, v.args) {
+		v.refuse = &refusal{KindPolicyDenied, "The edited arguments need another approval than the one that was given. Make the call with them instead."}
+	}
+	return v, nil
+}
+
+// judgeGrant is the gates on the way to spending a yes (spec 2.2). Anything but
+// going on leaves the grant unspent.
+func (e *Executor) judgeGrant(ctx context.Context, s subject, v verdict) (verdict, error) {
+	g := s.grant
+	req, err := request.Decode(g.Request)
+	if err != nil {
+		return v, err
+	}
+	v.args = req.Args
+	if g.EditedArgs != nil {
+		v.args = g.EditedArgs
+	}
+	if r, err := e.gate(ctx, s, req.Args, v.args); r != nil || err != nil {
+		v.refuse = r
+		return v, err
+	}
+	ru, err := e.rule(ctx, s, req.Args)
+	if err != nil {
+		return v, err
+	}
+	if v.refuse = denies(ru); v.refuse != nil {
+		return v, nil
+	}
+	if ru.Outcome == policy.RequireApproval {
+		met, err := e.meets(s, req.Args, ru)
+		if err != nil || !met {
+			return e.askFor(s, v, req.Args, ru, err)
+		}
+	}
+	if g.EditedArgs == nil {
+		return v, nil
+	}
+	if ru, err = e.rule(ctx, s, g.EditedArgs); err != nil {
+		return v, err
+	}
+	if v.refuse = denies(ru); v.refuse != nil || ru.Outcome == policy.Allow || sameAuthority(*g, s, ru, g.EditedArgs) {
+		return v, nil
+	}
+	return e.askFor(s, v, g.EditedArgs, ru, nil)
+}
+
+// judgeRepeat is the gates before an attempt is repeated under the tool's
+// declared idempotency key: the policy has to agree as it did the first time.
+func (e *Executor) judgeRepeat(ctx context.Context, s subject, v verdict) (verdict, error) {
+	if s.attempt.Args != nil {
+		v.args = s.attempt.Args
+	}
+	if r, err := e.gate(ctx, s, v.args); r != nil || err != nil {
+		v.refuse = r
+		return v, err
+	}
+	ru, err := e.rule(ctx, s, v.args)
+	if err != nil {
+		return v, err
+	}
+	if v.refuse = denies(ru); v.refuse != nil || ru.Outcome == policy.Allow {
+		return v, nil
+	}
+	met, err := e.meetsSpent(s, v.args, ru)
+	if err != nil || !met {
+		return e.askFor(s, v, v.args, ru, err)
+	}
+	return v, nil
+}
+
+// gate holds recorded arguments against the schema registered now, and the guards.
+func (e *Executor) gate(ctx context.Context, s subject, args ...[]byte) (*refusal, error) {
+	for _, a := range args {
+		if err := s.tool.CheckArgs(a); err != nil {
+			return &refusal{KindInvalidArguments, "The recorded arguments do not fit the tool as it is registered now. " + err.Error()}, nil
+		}
+	}
+	return e.peekGuards(ctx, s)
+}
+
+// askFor makes v ask a person what the ruling wants asked.
+func (e *Executor) askFor(s subject, v verdict, args []byte, ru policy.Ruling, err error) (verdict, error) {
+	if err != nil {
+		return v, err
+	}
+	v.ttl = shorter(ru.ApprovalTTL, e.ApprovalTTL)
+	v.ask, err = e.question(s, args, ru)
+	return v, err
+}
+
+func denies(ru policy.Ruling) *refusal {
+	switch ru.Outcome {
+	case policy.Deny:
+		return &refusal{KindPolicyDenied, reasonOr(ru.Reason, "The policy does not allow this call.")}
+	case policy.Abort: // a call outside a run has nothing to abort
+		return &refusal{KindPolicyAbort, reasonOr(ru.Reason, "The policy does not allow this call.")}
+	}
+	return nil
+}
+
+func reasonOr(reason, otherwise string) string {
+	if reason == "" {
+		return otherwise
+	}
+	return reason
+}
+
+// rule asks the policy about the call with these arguments. A tool marked
+// Confirm turns allow into require approval.
+func (e *Executor) rule(ctx context.Context, s subject, args []byte) (ru policy.Ruling, err error) {
+	req := s.request(bytes.Clone(args))
+	view := policy.View{
+		Now: e.now(), Principal: s.call.Principal, RunID: s.call.RunID, Metadata: maps.Clone(s.call.Metadata),
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			err = policy.ErrRuling.Say("The policy panicked; nothing was run.").Because(fmt.Errorf("panic: %v", p))
+		}
+	}()
+	ru, err = e.Policy.Evaluate(ctx, req, view)
+	if err != nil {
+		return ru, policy.ErrRuling.Because(err)
+	}
+	if ru, err = ru.Complete(s.request(args)); err != nil {
+		return ru, err
+	}
+	if ru.Outcome == policy.Allow && s.tool.Confirm {
+		ru.Outcome = policy.RequireApproval
+	}
+	if !validText(ru.Reason) || !validText(ru.Kind) {
+		return ru, policy.ErrRuling.Say("The policy's reason or kind is not valid text; nothing was run.")
+	}
+	return ru, nil
+}
+
+func (e *Executor) now() time.Time {
+	if e.Now != nil {
+		return e.Now()
+	}
+	return time.Now()
+}
+
+func (s subject) request(args []byte) request.Request {
+	spec := s.tool.Spec
+	spec.InputSchema = bytes.Clone(spec.InputSchema)
+	return request.Request{RunID: s.call.RunID, CallID: s.call.ID, Tool: spec, Args: args}
+}
+
+// requestJSON is the request as it is hashed, with the tool's encoding at hand.
+func (s subject) requestJSON(args []byte) ([]byte, error) {
+	return request.Request{RunID: s.call.RunID, CallID: s.call.ID, Tool: s.tool.Spec, Args: args}.JSON()
+}
+
+// question is the decision to ask under a ruling. Where the call may have run
+// already, the presentation says so.
+func (e *Executor) question(s subject, args []byte, ru policy.Ruling) (*decision.Decision, error) {
+	d := e.newApproval(s)
+	d.Kind, d.Capability, d.Reason = ru.Kind, ru.Capability, ru.Reason
+	d.Presentation = presentation(s, ru.Presentation)
+	d.ForbidEdits = ru.ForbidEdits || s.doubtful()
+	d.GrantTTL = shorter(ru.GrantTTL, e.GrantTTL)
+	return d, bind(s, d, args)
+}
+
+func (e *Executor) newApproval(s subject) *decision.Decision {
+	return &decision.Decision{
+		ID: e.NewID("apr_"), Space: s.call.Space, Type: decision.Approval, Owner: s.call.Ref(), N: s.call.ApprovalN + 1,
+		SpecDigest: s.tool.SpecDigest(), ArgsDigest: s.call.ArgsDigest,
+		RunID: s.call.RunID, CallID: s.call.ID, Tool: s.tool.Name,
+		RequestedBy: s.call.Principal, Metadata: s.call.Metadata,
+		Status: decision.Pending, Open: true, Needs: 1,
+	}
+}
+
+// bind puts the exact request into d and seals it with its digest.
+func bind(s subject, d *decision.Decision, args []byte) (err error) {
+	if d.Request, err = s.requestJSON(args); err != nil {
+		return err
+	}
+	d.Digest, err = d.Binding()
+	return err
+}
+
+// doubtful reports whether the call may have run already.
+func (s subject) doubtful() bool { return s.call.Status == Unknown }
+
+func presentation(s subject, p json.RawMessage) []byte {
+	if !s.doubtful() {
+		return p
+	}
+	b, err := canon.AppendString([]byte(`{"notice":`), s.notice(s.life.restoredTo))
+	if err != nil {
+		panic(err) // our own ASCII text
+	}
+	b = append(b, `,"presentation":`...)
+	b = append(b, p...)
+	return append(b, '}')
+}
+
+// notice is the same for every evaluation of the same attempt.
+func (s subject) notice(restoredTo time.Time) string {
+	if s.attempt == nil || s.attempt.Epoch < s.life.epoch {
+		return restoredNotice(restoredTo)
+	}
+	return fmt.Sprintf("Attempt %d started at %s and its outcome is unknown; this call may already have run.",
+		s.attempt.N, s.attempt.StartedAt.UTC().Format(time.RFC3339))
+}
+
+func restoredNotice(to time.Time) string {
+	return fmt.Sprintf("The store was restored to %s; this call may already have run.", to.UTC().Format(time.RFC3339))
+}
+
+// meets reports whether the grant is the yes that the ruling asks for.
+func (e *Executor) meets(s subject, args []byte, ru policy.Ruling) (bool, error) {
+	if s.grant.Kind == decision.KindInterrupted {
+		return e.meetsSpent(s, args, ru)
+	}
+	got, err := s.digest(args, ru.Kind, ru.Capability, presentation(s, ru.Presentation))
+	return got == s.grant.Digest, err
+}
+
+// meetsSpent reports whether the grant that the interrupted attempt spent is the
+// yes that the ruling asks for (spec 1.11 p).
+func (e *Executor) meetsSpent(s subject, args []byte, ru policy.Ruling) (bool, error) {
+	if s.spent == nil {
+		return false, nil // it ran without one
+	}
+	if s.attempt != nil && s.attempt.Args != nil {
+		return sameAuthority(*s.spent, s, ru, args), nil
+	}
+	got, err := s.digest(args, ru.Kind, ru.Capability, ru.Presentation)
+	return got == s.spent.Digest, err
+}
+
+func (s subject) digest(args []byte, kind string, capability, presentation []byte) (string, error) {
+	req, err := s.requestJSON(args)
+	if err != nil {
+		return "", err
+	}
+	return request.ApprovalDigest(kind, capability, presentation, req)
+}
+
+// sameAuthority reports whether a ruling on edited arguments asks for what d
+// granted: the same kind and capability. The capability that stands for "these
+// arguments" counts as the same, because the editor saw and said exactly the
+// new ones.
+func sameAuthority(d decision.Decision, s subject, ru policy.Ruling, edited []byte) bool {
+	if ru.Kind != d.Kind {
+		return false
+	}
+	if same, err := canon.Equal(ru.Capability, d.Capability); err == nil && same {
+		return true
+	}
+	req, err := request.Decode(d.Request)
+	return err == nil && isPlain(d.Capability, s, req.Args) && isPlain(ru.Capability, s, edited)
+}
+
+func isPlain(capability []byte, s subject, args []byte) bool {
+	plain, err := policy.Plain(s.request(args))
+	if err != nil {
+		return false
+	}
+	same, err := canon.Equal(capability, plain)
+	return err == nil && same
+}
+
+// shorter is the shorter of two limits, of which 0 is none.
+func shorter(a, b time.Duration) time.Duration {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,399 @@
+package call
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/placet-dev/placet/canon"
+	"github.com/placet-dev/placet/decision"
+	"github.com/placet-dev/placet/event"
+	"github.com/placet-dev/placet/internal/process"
+	"github.com/placet-dev/placet/tool"
+	"github.com/placet-dev/placet/txn"
+)
+
+// life is where the store stood when a subject was read.
+type life struct {
+	epoch      int64
+	restoredTo time.Time
+	now        time.Time // the store's clock
+}
+
+func lifeOf(tx Tx) life { return life{tx.Epoch(), tx.RestoredTo(), tx.Now()} }
+
+// interrupted reports whether the last attempt's outcome is unknown, or has to
+// be marked so: its lease ended, or it is of an earlier life of the store.
+func (s subject) interrupted() bool {
+	return s.call.Status == Unknown ||
+		s.call.Status == Running && (s.life.now.After(s.call.LeaseUntil) || s.call.Epoch < s.life.epoch)
+}
+
+// recover settles an attempt that was lost: the tool's probe, its declared
+// idempotency key, or a person. Nothing is run again silently (spec 2.3).
+func (e *Executor) recover(ctx context.Context, s subject) (Result, error) {
+	t, err := e.Tools.Lookup(s.call.Tool)
+	if err != nil {
+		return Result{}, err
+	}
+	s.tool = t
+	if s.call.Status == Running {
+		asked, err := e.markLost(ctx, &s)
+		if err != nil || asked != nil {
+			return e.pendingOr(asked, err)
+		}
+	}
+	return e.recoverUnknown(ctx, s)
+}
+
+func (e *Executor) recoverUnknown(ctx context.Context, s subject) (Result, error) {
+	how := s.recovery()
+	if how.probe() {
+		res, settled, err := e.probe(ctx, s)
+		if settled || err != nil {
+			return res, err
+		}
+	}
+	if how.key() {
+		s.grant = nil
+		return e.carryOut(ctx, s)
+	}
+	asked, err := e.askAgain(ctx, s)
+	return e.pendingOr(asked, err)
+}
+
+func (e *Executor) pendingOr(asked *decision.Decision, err error) (Result, error) {
+	if err != nil || asked == nil {
+		return Result{}, err
+	}
+	return Result{}, pendingError(*asked)
+}
+
+// recovery is what may settle this attempt: what the tool declares now, and for
+// the key also what it declared when the attempt started.
+func (s subject) recovery() Recovery {
+	how := recoveryOf(s.tool)
+	if s.attempt != nil && !s.attempt.Recovery.key() {
+		switch how {
+		case RecoverByKey:
+			return RecoverByPerson
+		case RecoverByProbeKey:
+			return RecoverByProbe
+		}
+	}
+	return how
+}
+
+// markLost writes a running attempt whose lease ended as unknown and, where
+// only a person can settle it, opens that question in the same transaction.
+func (e *Executor) markLost(ctx context.Context, s *subject) (*decision.Decision, error) {
+	var asked *decision.Decision
+	err := event.Update(ctx, e.Store, e.Observer, func(tx Tx) error {
+		asked = nil
+		c, err := tx.Call(s.call.ID)
+		if err != nil {
+			return err
+		}
+		if !c.same(s.call) {
+			return moved("The call")
+		}
+		a, err := tx.Attempt(c.ID, c.Attempts)
+		if err != nil {
+			return err
+		}
+		ch, err := c.Step(Lose{Epoch: tx.Epoch()}, tx.Now())
+		if err != nil {
+			return err
+		}
+		if err := endAttempt(tx, a, Outcome{Status: Unknown, Kind: KindUnknownOutcome, Message: ch.Next.Message}, false, tx.Now()); err != nil {
+			return err
+		}
+		if s.recovery() == RecoverByPerson {
+			_, asked, err = e.putDoubt(tx, *s, c, ch)
+			return err
+		}
+		return tx.PutCall(c, ch.Next, ch.Events...)
+	})
+	if err == nil && asked == nil {
+		*s, err = e.reread(ctx, *s)
+	}
+	return asked, err
+}
+
+// reread reads the call again, keeping the record it is handled under.
+func (e *Executor) reread(ctx context.Context, s subject) (subject, error) {
+	t := s.tool
+	fresh, err := e.readAgain(ctx, subject{call: s.call})
+	fresh.tool, fresh.grant = t, s.grant
+	return fresh, err
+}
+
+// putDoubt writes a call as unknown together with the question whether to run it again.
+func (e *Executor) putDoubt(tx Tx, s subject, prev Call, ch Change) (Call, *decision.Decision, error) {
+	s.call = ch.Next
+	d, err := e.doubt(tx, s)
+	if err != nil {
+		return ch.Next, nil, err
+	}
+	parked, err := ch.Next.Step(Park{Approval: d}, tx.Now())
+	if err != nil {
+		return ch.Next, nil, err
+	}
+	if err := tx.PutCall(prev, parked.Next, ch.Events...); err != nil {
+		return ch.Next, nil, err
+	}
+	return parked.Next, &d, decision.Ask(tx, d, 0)
+}
+
+// doubt is the runtime's own approval: the call started and its outcome is unknown.
+func (e *Executor) doubt(tx Tx, s subject) (decision.Decision, error) {
+	d := e.newApproval(s)
+	args := s.call.Args
+	if a := s.attempt; a != nil {
+		d.SpentDigest = a.GrantDigest
+		if a.Args != nil {
+			args = a.Args
+		}
+	}
+	d.Kind, d.ForbidEdits, d.GrantTTL = decision.KindInterrupted, true, e.GrantTTL
+	d.Reason = s.notice(tx.RestoredTo())
+	plain := fmt.Appendf(nil, `{"tool":%q,"args":%s}`, s.tool.Name, args) // tool names are plain ASCII
+	d.Capability = plain
+	var err error
+	if d.Presentation, err = doubtShown(s, args, d.Reason); err != nil {
+		return *d, err
+	}
+	if err := bind(s, d, args); err != nil {
+		return *d, err
+	}
+	return e.stamp(tx, *d, e.ApprovalTTL), nil
+}
+
+func doubtShown(s subject, args []byte, notice string) ([]byte, error) {
+	b, err := canon.AppendString([]byte(`{"notice":`), notice)
+	if err != nil {
+		return nil, err
+	}
+	return fmt.Appendf(b, `,"tool":%q,"args":%s,"side_effect":%q}`, s.tool.Name, args, s.tool.SideEffect), nil
+}
+
+// askAgain opens the question for a call that is unknown already.
+func (e *Executor) askAgain(ctx context.Context, s subject) (*decision.Decision, error) {
+	var asked *decision.Decision
+	err := event.Update(ctx, e.Store, e.Observer, func(tx Tx) error {
+		c, err := tx.Call(s.call.ID)
+		if err != nil {
+			return err
+		}
+		if !c.same(s.call) {
+			return moved("The call")
+		}
+		_, asked, err = e.putDoubt(tx, s, c, Change{Next: c})
+		return err
+	})
+	return asked, err
+}
+
+// doubtGrant handles a yes of an earlier life of the store: the call may have
+// run after the backup was taken, so that yes is superseded and a new one needed.
+func (e *Executor) doubtGrant(ctx context.Context, s subject) (Result, error) {
+	var asked *decision.Decision
+	err := event.Update(ctx, e.Store, e.Observer, func(tx Tx) error {
+		asked = nil
+		c, err := tx.Call(s.call.ID)
+		if err != nil {
+			return err
+		}
+		if !c.same(s.call) {
+			return moved("The call")
+		}
+		if err := e.supersede(tx, *s.grant); err != nil {
+			return err
+		}
+		ch := Change{Next: c} // unknown already: only the yes is too old
+		if c.Status == Pending {
+			if ch, err = c.Step(Doubt{Message: restoredNotice(tx.RestoredTo())}, tx.Now()); err != nil {
+				return err
+			}
+		}
+		if recoveryOf(s.tool).probe() {
+			return tx.PutCall(c, ch.Next, ch.Events...)
+		}
+		_, asked, err = e.putDoubt(tx, s, c, ch)
+		return err
+	})
+	if err != nil || asked != nil {
+		return e.pendingOr(asked, err)
+	}
+	if s, err = e.reread(ctx, s); err != nil {
+		return Result{}, err
+	}
+	return e.recoverUnknown(ctx, s)
+}
+
+// probe asks the tool what became of the call. settled: the Result is the
+// answer; otherwise the tool knows of no such call, and running it is possible.
+func (e *Executor) probe(ctx context.Context, s subject) (res Result, settled bool, err error) {
+	pr, err := tool.InvokeProbe(ctx, s.tool, probeCall(s))
+	if err != nil {
+		return s.undecided("The tool could not say what became of the call: " + err.Error()), true, nil
+	}
+	switch pr.Outcome {
+	case tool.ProbeSucceeded:
+		res, err = e.learn(ctx, s, Outcome{Status: Succeeded, Result: pr.Result})
+		return res, true, err
+	case tool.ProbeFailed:
+		res, err = e.learn(ctx, s, Outcome{Status: Failed, Kind: KindToolError, Message: pr.Message})
+		return res, true, err
+	}
+	if !s.recovery().key() && !e.ownerGone(s) {
+		return s.undecided("The tool knows nothing of the call yet, and the process that ran it may still be at work."), true, nil
+	}
+	return Result{}, false, nil
+}
+
+func probeCall(s subject) tool.Call {
+	a := Attempt{N: 1}
+	args := s.call.Args
+	if s.attempt != nil {
+		a = *s.attempt
+		if a.Args != nil {
+			args = a.Args
+		}
+	}
+	return toolCall(s.call, a, args)
+}
+
+func (s subject) undecided(message string) Result {
+	res := resultOf(s.call)
+	res.Status, res.Kind, res.Message = Unknown, KindUnknownOutcome, message
+	return res
+}
+
+// ownerGone reports whether the process that made the attempt can do nothing
+// more: twice the lease has passed and, on this host, it does not live any more.
+func (e *Executor) ownerGone(s subject) bool {
+	if s.attempt == nil {
+		return true // of another life of the store: a person decides in any case
+	}
+	lost := s.attempt.EndedAt // when its lease had ended for certain
+	if lost.IsZero() {
+		lost = s.life.now
+	}
+	if s.life.now.Before(lost.Add(e.Lease)) {
+		return false
+	}
+	owner, err := process.Parse(s.attempt.Owner)
+	return err != nil || !process.Alive(owner)
+}
+
+// learn settles an unknown call by what its probe said.
+func (e *Executor) learn(ctx context.Context, s subject, out Outcome) (Result, error) {
+	var next Call
+	err := event.Update(ctx, e.Store, e.Observer, func(tx Tx) error {
+		c, err := tx.Call(s.call.ID)
+		if err != nil {
+			return err
+		}
+		next = c
+		if c.Status != Unknown || c.Attempts != s.call.Attempts {
+			return nil // settled or tried again in the meantime: that stands
+		}
+		ch, err := c.Step(Learn{Outcome: out}, tx.Now())
+		if err != nil {
+			return err
+		}
+		if s.attempt != nil {
+			if err := endAttempt(tx, *s.attempt, out, true, tx.Now()); err != nil {
+				return err
+			}
+		}
+		if err := e.answerLate(tx, c); err != nil {
+			return err
+		}
+		next = ch.Next
+		return tx.PutCall(c, ch.Next, ch.Events...)
+	})
+	res := resultOf(next)
+	if s.attempt != nil {
+		res.edited(*s.attempt)
+	}
+	return res, err
+}
+
+// learnOrStay answers for a call that stays unknown after a no: its probe may
+// still tell; otherwise nothing runs.
+func (e *Executor) learnOrStay(ctx context.Context, s subject) (Result, error) {
+	t, err := e.Tools.Lookup(s.call.Tool)
+	if err == nil && t.Probe != nil {
+		s.tool = t
+		if res, settled, err := e.probe(ctx, s); settled || err != nil {
+			return res, err
+		}
+	}
+	return s.undecided(reasonOr(s.call.Message, "It is not known whether the tool had its effect.")), nil
+}
+
+// Sweep expires overdue approvals and grants and looks after up to limit lost
+// attempts whose tools this executor knows: it marks them unknown, asks their
+// probes, and opens the question to a person. It starts no tool. Several
+// sweepers share the work.
+func (e *Executor) Sweep(ctx context.Context, limit int) (int, error) {
+	if e.misuse != nil {
+		return 0, e.misuse
+	}
+	n, err := e.operator().ExpireDue(ctx, limit)
+	if err != nil {
+		return n, err
+	}
+	var lost []subject
+	err = txn.View(ctx, e.Store, func(tx Tx) error {
+		lost = nil
+		cs, err := tx.LeaseEnded(tx.Now(), limit)
+		for _, c := range cs {
+			s := subject{call: c, argsDigest: c.ArgsDigest, life: lifeOf(tx)}
+			if err := s.readAttempt(tx); err != nil {
+				return err
+			}
+			lost = append(lost, s)
+		}
+		return err
+	})
+	for _, s := range lost {
+		if err != nil {
+			return n, err
+		}
+		var swept bool
+		if swept, err = e.sweepLost(ctx, s); swept {
+			n++
+		}
+	}
+	return n, err
+}
+
+// isLostRace: another process settled it between the reading and the writing.
+func isLostRace(err error) bool {
+	return errors.Is(err, ErrRunState) || errors.Is(err, ErrRunning)
+}
+
+func (e *Executor) sweepLost(ctx context.Context, s subject) (bool, error) {
+	t, err := e.Tools.Lookup(s.call.Tool)
+	if err != nil {
+		return false, nil // another process knows this tool
+	}
+	s.tool = t
+	asked, err := e.markLost(ctx, &s)
+	if isLostRace(err) {
+		return false, nil
+	}
+	if err != nil || asked != nil || !s.recovery().probe() {
+		return err == nil, err
+	}
+	_, settled, err := e.probe(ctx, s)
+	if err != nil || settled || s.recovery().key() {
+		return true, err
+	}
+	_, err = e.askAgain(ctx, s)
+	return true, err
+}

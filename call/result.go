@@ -1,0 +1,110 @@
+package call
+
+import (
+	"time"
+	"unicode/utf8"
+
+	"github.com/placet-dev/placet/decision"
+)
+
+// Result is the answer to a call.
+type Result struct {
+	Status Status
+	Value  []byte // the tool's JSON value; nil unless succeeded
+	Kind   Kind   // why it did not succeed
+	// Message says it in words. Of a denial it holds the reviewer's note. It may
+	// carry text of a tool or a model.
+	Message         string
+	CallID          string // empty: nothing was stored
+	RunID           string
+	ApprovalID      string
+	Args            []byte // what ran, or would have
+	Edited          bool   // a reviewer changed the arguments; Args are the new ones
+	EffectiveDigest string // binds edited arguments to the approval
+}
+
+// Failed reports whether the call did anything else than succeed.
+func (r Result) Failed() bool { return r.Status != Succeeded }
+
+func resultOf(c Call) Result {
+	return Result{
+		Status: c.Status, Value: c.Result, Kind: c.Kind, Message: c.Message, CallID: c.ID, RunID: c.RunID,
+		ApprovalID: c.ApprovalID, Args: c.Args, EffectiveDigest: c.EffectiveDigest,
+	}
+}
+
+// edited shows the arguments that an attempt really ran with.
+func (r *Result) edited(a Attempt) {
+	if a.Args != nil {
+		r.Args, r.Edited, r.EffectiveDigest = a.Args, true, a.EffectiveDigest
+	}
+}
+
+func invalid(_ string, args []byte, err error) *Result {
+	return &Result{Status: Invalid, Kind: KindInvalidArguments, Message: err.Error(), Args: args}
+}
+
+func validText(s string) bool {
+	if !utf8.ValidString(s) {
+		return false
+	}
+	for i := range len(s) {
+		if s[i] == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+const (
+	maxID       = 200 // bytes of an id that a caller chose
+	maxMetadata = 4096
+)
+
+// checkMetadata bounds what a caller attaches to a call.
+func checkMetadata(o options) error {
+	n := 0
+	for k, v := range o.metadata {
+		if k == "" || !validText(k) || !validText(v) {
+			return ErrUsage.Say("The metadata %q is not valid text.", k)
+		}
+		n += len(k) + len(v)
+	}
+	switch {
+	case n > maxMetadata:
+		return ErrUsage.Say("The metadata has %d bytes; the limit is %d.", n, maxMetadata)
+	case !validText(o.principal) || len(o.principal) > maxID:
+		return ErrUsage.Say("The principal is not valid text of at most %d bytes.", maxID)
+	}
+	return checkID("run id", o.runID)
+}
+
+// checkID bounds an id that a caller chose.
+func checkID(name, s string) error {
+	if len(s) > maxID {
+		return ErrUsage.Say("The %s has %d bytes; the limit is %d.", name, len(s), maxID)
+	}
+	if !utf8.ValidString(s) {
+		return ErrUsage.Say("The %s is not valid UTF-8.", name)
+	}
+	for _, r := range s {
+		if r < 0x20 || r == 0x7f {
+			return ErrUsage.Say("The %s has a control character.", name)
+		}
+	}
+	return nil
+}
+
+// returnDenial hands a stored no to who asked, and spends the record.
+func returnDenial(tx Tx, d decision.Decision, c Call, now time.Time) (Result, error) {
+	ch, err := d.Step(decision.Consume{}, now)
+	if err != nil {
+		return Result{}, err
+	}
+	if err := tx.PutDecision(d, ch); err != nil {
+		return Result{}, err
+	}
+	res := resultOf(c)
+	res.ApprovalID = d.ID
+	return res, nil
+}

@@ -1,0 +1,360 @@
+package call
+
+import (
+	"context"
+	"errors"
+
+	"github.com/placet-dev/placet/decision"
+	"github.com/placet-dev/placet/event"
+	"github.com/placet-dev/placet/request"
+	"github.com/placet-dev/placet/txn"
+)
+
+// Resume carries out a parked call, in whatever process calls it. Without an
+// answer it needs a decided record: it never approves by itself. With one, a
+// pending record is decided so first; a decided one runs if it agrees.
+//
+// The same call id, run id and recorded arguments go through every stage again.
+// A denial is a Result with status denied, which never ran the tool. A refusal
+// on the way leaves the grant unspent and the call pending, and the Result says
+// why. A ruling that asks for something else parks anew: a [*PendingError].
+//
+// Nothing is decided or started on an error: [ErrApprovalNotFound], [ErrUsage]
+// (the wrong door, or an answer is missing), [ErrAlreadyDecided] (spent, or the
+// store holds another decision), [ErrApprovalExpired], [ErrApprovalHash],
+// [ErrRunState].
+func (e *Executor) Resume(ctx context.Context, approvalID string, answer *decision.Answer, opts ...Option) (Result, error) {
+	o, err := e.options(opts)
+	if err != nil {
+		return Result{}, err
+	}
+	s, err := e.read(ctx, approvalID)
+	if err != nil {
+		return Result{}, err
+	}
+	if err := e.checkDoor(s, o); err != nil {
+		return Result{}, err
+	}
+	if s, err = e.settleAnswer(ctx, s, answer); err != nil {
+		return Result{}, err
+	}
+	return e.goOn(ctx, s)
+}
+
+// parks reports whether this executor's calls wait as rows at all.
+func (e *Executor) parks() error {
+	if e.misuse != nil {
+		return e.misuse
+	}
+	if _, ok := e.Approval.(*DeferredPort); !ok {
+		return ErrUsage.Say("This executor's approval port keeps nothing that could be resumed.").
+			Hint("Use call.Deferred(store) as the port.")
+	}
+	return nil
+}
+
+// read finds a record with everything that resuming it needs.
+func (e *Executor) read(ctx context.Context, approvalID string) (subject, error) {
+	if err := e.parks(); err != nil {
+		return subject{}, err
+	}
+	var s subject
+	err := txn.View(ctx, e.Store, func(tx Tx) (err error) {
+		s, err = readSubject(tx, approvalID)
+		return err
+	})
+	return s, err
+}
+
+func readSubject(tx Tx, approvalID string) (subject, error) {
+	d, err := tx.Decision(approvalID)
+	if errors.Is(err, decision.ErrNotFound) {
+		return subject{}, ErrApprovalNotFound.Say("There is no approval %s.", approvalID)
+	}
+	if err != nil {
+		return subject{}, err
+	}
+	if err := callsOnly(d); err != nil {
+		return subject{}, err
+	}
+	c, err := tx.Call(d.Owner.ID)
+	if err != nil {
+		return subject{}, err
+	}
+	s := subject{call: c, grant: &d, argsDigest: d.ArgsDigest, life: lifeOf(tx)}
+	return s, s.readAttempt(tx)
+}
+
+// callsOnly refuses the records of runs, flows and jobs by naming their door.
+func callsOnly(d decision.Decision) error {
+	switch {
+	case d.Type != decision.Approval:
+		return ErrUsage.Say("%s is a question of a job, not an approval.", d.ID).Hint("Answer it with placet resolve.")
+	case d.Node != "":
+		return ErrUsage.Say("Approval %s is a flow's.", d.ID).Hint("Continue it with flow.Runner.Resume.")
+	case d.Owner.Kind != decision.OwnerCall || d.StepID != "":
+		return ErrUsage.Say("Approval %s is a run's.", d.ID).Hint("Continue it with run.Driver.Resume, or placet run resume %s.", d.RunID)
+	}
+	return nil
+}
+
+// readAttempt reads the last attempt of a call whose outcome may be unknown, and the grant it spent.
+func (s *subject) readAttempt(tx Tx) error {
+	if s.call.Attempts == 0 {
+		return nil
+	}
+	a, err := tx.Attempt(s.call.ID, s.call.Attempts)
+	if err != nil {
+		return err
+	}
+	s.attempt = &a
+	if a.ApprovalID == "" {
+		return nil
+	}
+	g, err := tx.Decision(a.ApprovalID)
+	if err != nil {
+		return err
+	}
+	// The grant behind a grant for running again is the one that the policy knows.
+	for g.Kind == decision.KindInterrupted && g.SpentDigest != "" {
+		older, err := spentBy(tx, g)
+		if err != nil || older == nil {
+			return err
+		}
+		g = *older
+	}
+	s.spent = &g
+	return nil
+}
+
+// spentBy finds the record whose digest an interrupted approval names.
+func spentBy(tx Tx, d decision.Decision) (*decision.Decision, error) {
+	ds, err := tx.Decisions(decision.Query{Space: d.Space, CallID: d.CallID, Limit: 500})
+	for _, o := range ds {
+		if o.Digest == d.SpentDigest && o.N < d.N {
+			return &o, err
+		}
+	}
+	return nil, err
+}
+
+// reload reads a subject again after something moved, and checks that it still
+// is what can be judged.
+func (e *Executor) reload(ctx context.Context, s subject) (subject, error) {
+	tool, err := e.Tools.Lookup(s.call.Tool)
+	if err != nil {
+		return s, err
+	}
+	if s.call.Status == "" { // fresh: nothing is stored yet
+		s.tool = tool
+		return s, tool.CheckArgs(s.call.Args)
+	}
+	fresh, err := e.readAgain(ctx, s)
+	if err != nil {
+		return s, err
+	}
+	fresh.tool = tool
+	if s.grant == nil {
+		fresh.grant = nil
+		if fresh.call.Status != Unknown {
+			return s, fresh.call.errState()
+		}
+		return fresh, nil
+	}
+	return fresh, e.stands(fresh)
+}
+
+func (e *Executor) readAgain(ctx context.Context, s subject) (fresh subject, err error) {
+	err = txn.View(ctx, e.Store, func(tx Tx) error {
+		if s.grant != nil {
+			fresh, err = readSubject(tx, s.grant.ID)
+			return err
+		}
+		c, err := tx.Call(s.call.ID)
+		fresh = subject{call: c, argsDigest: c.ArgsDigest, life: lifeOf(tx)}
+		if err != nil {
+			return err
+		}
+		return fresh.readAttempt(tx)
+	})
+	return fresh, err
+}
+
+// checkDoor is the checks before any write (spec 2.2, 2.4).
+func (e *Executor) checkDoor(s subject, o options) error {
+	if s.grant.FromServer() {
+		return errServer(s.grant.ID)
+	}
+	if o.runID != "" && o.runID != s.grant.RunID {
+		return ErrUsage.Say("Approval %s belongs to run %s, not to %s.", s.grant.ID, s.grant.RunID, o.runID)
+	}
+	return nil
+}
+
+func errServer(approvalID string) error {
+	return ErrUsage.Say("Approval %s was parked by the HTTP tool server; only it may run it.", approvalID).
+		Hint("Decide it with POST /v1/approvals/%s/decide.", approvalID)
+}
+
+// settleAnswer makes sure that the record is decided, as the answer says if there is one.
+func (e *Executor) settleAnswer(ctx context.Context, s subject, answer *decision.Answer) (subject, error) {
+	if s.grant.Status == decision.Pending {
+		switch {
+		case s.grant.Overdue(e.now()):
+			return s, e.expire(ctx, s.grant.ID)
+		case answer == nil:
+			return s, ErrUsage.Say("Approval %s is still pending; resuming never approves by itself.", s.grant.ID).
+				Hint("Decide it first: placet approve %[1]s, or placet resume %[1]s --approve.", s.grant.ID)
+		}
+		_, err := e.operator().Decide(ctx, s.grant.ID, *answer)
+		if err != nil && (!errors.Is(err, decision.ErrNotPending) || errors.Is(err, ErrApprovalExpired)) {
+			return s, err
+		}
+		if s, err = e.read(ctx, s.grant.ID); err != nil { // decided here, or by somebody who was first
+			return s, err
+		}
+	}
+	if answer != nil && !agrees(*s.grant, *answer) {
+		return s, s.grant.ErrDecided()
+	}
+	return s, nil
+}
+
+// agrees reports whether an answer says what stands: the same yes or no, and the same edits.
+func agrees(d decision.Decision, a decision.Answer) bool {
+	if a.Approved != (d.Choice == decision.ChoiceApprove) || a.Shown != "" && a.Shown != d.Digest {
+		return false
+	}
+	if a.EditedArgs == nil || d.EditedArgs == nil {
+		return a.EditedArgs == nil && d.EditedArgs == nil
+	}
+	digest, err := request.ArgsDigest(a.EditedArgs)
+	return err == nil && digest == d.EditedDigest
+}
+
+func (e *Executor) operator() decision.Operator {
+	return decision.Operator{Store: e.Store, Observer: e.Observer, Now: e.Now, MayOwn: true}
+}
+
+// expire ends an overdue record and answers so.
+func (e *Executor) expire(ctx context.Context, approvalID string) error {
+	_, err := e.operator().Expire(ctx, approvalID)
+	if err != nil {
+		return err
+	}
+	var d decision.Decision
+	err = txn.View(ctx, e.Store, func(tx Tx) (err error) {
+		d, err = tx.Decision(approvalID)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return d.ErrDecided()
+}
+
+// goOn acts on a decided record.
+func (e *Executor) goOn(ctx context.Context, s subject) (Result, error) {
+	d := s.grant
+	switch d.Status {
+	case decision.Rejected:
+		return e.deny(ctx, s)
+	case decision.Approved:
+		return e.runGrant(ctx, s)
+	case decision.Consumed:
+		if d.Choice == decision.ChoiceApprove && s.call.ApprovalID == d.ID && s.interrupted() {
+			return e.recover(ctx, s)
+		}
+	}
+	return Result{}, e.errSpent(s)
+}
+
+// errSpent says that a record was used already, and what became of the call.
+func (e *Executor) errSpent(s subject) error {
+	err := s.grant.ErrDecided()
+	if s.call.ApprovalID != s.grant.ID && !s.call.Status.Terminal() {
+		return err.Hint("The call now waits on approval %s.", s.call.ApprovalID)
+	}
+	return err.Hint("Call %s is %s. A new call asks again.", s.call.ID, s.call.Status)
+}
+
+// deny returns a stored no: the tool never runs, and the record is spent.
+func (e *Executor) deny(ctx context.Context, s subject) (Result, error) {
+	var res Result
+	err := event.Update(ctx, e.Store, e.Observer, func(tx Tx) error {
+		d, err := tx.LockDecision(s.grant.ID)
+		if err != nil {
+			return err
+		}
+		c, err := tx.Call(s.call.ID)
+		if err != nil {
+			return err
+		}
+		res, err = returnDenial(tx, d, c, e.clock(tx))
+		return err
+	})
+	return res, err
+}
+
+// runGrant takes a yes through the stages.
+func (e *Executor) runGrant(ctx context.Context, s subject) (Result, error) {
+	if err := e.stands(s); err != nil {
+		if errors.Is(err, errOverdue) {
+			return Result{}, e.expire(ctx, s.grant.ID)
+		}
+		return Result{}, err
+	}
+	t, err := e.Tools.Lookup(s.call.Tool)
+	if err != nil {
+		return Result{}, err
+	}
+	s.tool = t
+	if s.grant.Epoch < s.life.epoch && !recoveryOf(t).key() {
+		return e.doubtGrant(ctx, s)
+	}
+	if s.call.Status == Unknown && t.Probe != nil {
+		res, settled, err := e.probe(ctx, s)
+		if settled || err != nil {
+			return res, err
+		}
+	}
+	return e.carryOut(ctx, s)
+}
+
+// errOverdue: the grant grew too old; it has to be expired.
+var errOverdue = errors.New("the grant is overdue")
+
+// stands checks a grant before it is judged: unspent, in time, unaltered, and
+// the call's latest. The start's transaction checks again.
+func (e *Executor) stands(s subject) error {
+	d := s.grant
+	if d.Status != decision.Approved {
+		return e.errSpent(s)
+	}
+	if d.Overdue(e.now()) {
+		return errOverdue
+	}
+	if err := d.Intact(); err != nil {
+		return err
+	}
+	if err := d.EditIntact(); err != nil {
+		return err
+	}
+	if s.call.ApprovalID != d.ID {
+		return ErrRunState.Say("Call %s waits on another approval than %s.", s.call.ID, d.ID).Hint("Its latest one is %s.", s.call.ApprovalID)
+	}
+	return s.bound()
+}
+
+// bound holds the record against its call: run id, call id, tool and the digest
+// of the original arguments, all four.
+func (s subject) bound() error {
+	digest, err := request.ArgsDigest(s.call.Args)
+	d := s.grant
+	if err != nil || d.RunID != s.call.RunID || d.CallID != s.call.ID || d.Tool != s.call.Tool ||
+		digest != s.call.ArgsDigest || digest != d.ArgsDigest {
+		return ErrApprovalHash.Say("Approval %s does not belong to call %s as it is stored.", d.ID, s.call.ID).
+			Hint("One of them was altered in the store. Make the call again.")
+	}
+	return nil
+}

@@ -1,0 +1,170 @@
+package call
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/placet-dev/placet/decision"
+	"github.com/placet-dev/placet/event"
+	"github.com/placet-dev/placet/request"
+)
+
+// started is an attempt whose start is committed.
+type started struct {
+	call    Call
+	attempt Attempt
+	refuse  error    // committed instead of a start: the grant expired
+	denial  *Result  // committed instead of a start: the port's answer was no
+	guard   *refusal // nothing was committed: a guard is at its limit
+}
+
+// startAndRun commits the start, then calls the tool. If the commit took so long
+// that the lease is nearly over, the tool is not called (design §4, rule 4).
+func (e *Executor) startAndRun(ctx context.Context, s subject, v verdict) (Result, error) {
+	asked := time.Now() // monotonic: taken before the commit is asked for
+	st, err := e.start(ctx, s, v)
+	switch {
+	case err != nil:
+		return Result{}, err
+	case st.guard != nil:
+		return e.refuse(ctx, s, verdict{refuse: st.guard})
+	case st.refuse != nil:
+		return Result{}, st.refuse
+	case st.denial != nil:
+		return *st.denial, nil
+	}
+	if time.Since(asked) >= e.Lease*2/3 {
+		return e.finish(ctx, s, st, Outcome{
+			Status: Failed, Kind: KindNotStarted, Message: "Storing the start took longer than two thirds of the lease; the tool was not called.",
+		})
+	}
+	return e.run(ctx, s, st, v.args, asked)
+}
+
+// errGuard ends a start whose guard is at its limit, with nothing written.
+var errGuard = errors.New("guard at its limit")
+
+// start commits one attempt: attempt row, fence, lease, the grant spent, guards
+// counted, events. Everything it was judged on is compared here, where it writes.
+func (e *Executor) start(ctx context.Context, s subject, v verdict) (started, error) {
+	var st started
+	err := event.Update(ctx, e.Store, e.Observer, func(tx Tx) (err error) {
+		st = started{}
+		c, err := e.lock(tx, s, v)
+		if err != nil {
+			return err
+		}
+		b := Begin{
+			SpecDigest: v.specDigest, Recovery: recoveryOf(s.tool), Owner: self(),
+			Epoch: tx.Epoch(), Lease: e.Lease, Attempts: s.call.Attempts,
+		}
+		if !sameBytes(v.args, s.call.Args) {
+			b.Args = v.args
+		}
+		switch {
+		case s.grant != nil:
+			st.refuse, err = e.spend(tx, *s.grant, &b)
+		case v.ask != nil:
+			c, st.denial, err = e.answerNow(tx, c, s, v, &b)
+		case s.spent != nil: // a repeat under the tool's key
+			b.ApprovalID, b.GrantDigest, b.EffectiveDigest = s.spent.ID, s.spent.Digest, s.attempt.EffectiveDigest
+		}
+		if err != nil || st.refuse != nil || st.denial != nil {
+			return err
+		}
+		if st.guard, err = e.countGuards(tx, s, c.Attempts > 0, v.args); err != nil || st.guard != nil {
+			return errors.Join(err, guardErr(st.guard))
+		}
+		ch, err := c.Step(b, tx.Now())
+		if err != nil {
+			return err
+		}
+		if err := put(tx, c, ch, s.key); err != nil {
+			return err
+		}
+		st.call, st.attempt = ch.Next, *ch.Attempt
+		return tx.InsertAttempt(*ch.Attempt)
+	})
+	if st.guard != nil && errors.Is(err, errGuard) {
+		return st, nil
+	}
+	return st, err
+}
+
+func guardErr(r *refusal) error {
+	if r == nil {
+		return nil
+	}
+	return errGuard
+}
+
+// spend consumes the grant in the transaction that starts the attempt. A grant
+// that is overdue expires here instead; that is committed, and refuse returned.
+func (e *Executor) spend(tx Tx, g decision.Decision, b *Begin) (refuse, err error) {
+	d, err := tx.LockDecision(g.ID)
+	if err != nil {
+		return nil, err
+	}
+	if !d.Same(g) {
+		return nil, moved("The approval")
+	}
+	if d.Epoch < tx.Epoch() && !b.Recovery.key() {
+		return nil, moved("The store's life")
+	}
+	if err := (Owner{Tx: tx, ID: d.Owner.ID}).Waiting(d); err != nil {
+		return nil, err
+	}
+	now := e.clock(tx)
+	ch, err := d.Step(decision.Consume{Attempt: b.Attempts + 1}, now)
+	if err != nil {
+		return nil, err
+	}
+	if ch.Refuse != nil {
+		return ch.Refuse, decision.Settle(tx, d, ch, now)
+	}
+	b.ApprovalID, b.GrantDigest, b.EffectiveDigest = d.ID, d.Digest, d.EffectiveDigest
+	if d.EffectiveDigest == "" && b.Args != nil { // the request itself holds edited arguments
+		edited, err := request.ArgsDigest(b.Args)
+		if err != nil {
+			return nil, err
+		}
+		if b.EffectiveDigest, err = request.EffectiveDigest(d.Digest, edited); err != nil {
+			return nil, err
+		}
+	}
+	return nil, tx.PutDecision(d, ch)
+}
+
+// answerNow stores a request together with the answer that its port gave at
+// once, through the same doors as a parked one. A no ends the call.
+func (e *Executor) answerNow(tx Tx, c Call, s subject, v verdict, b *Begin) (Call, *Result, error) {
+	d := e.stamp(tx, *v.ask, v.ttl)
+	if err := e.putParked(tx, c, d, s.key); err != nil {
+		return c, nil, err
+	}
+	now := e.clock(tx)
+	ch, err := d.Step(decision.Decide{Answer: *v.answer, Epoch: tx.Epoch(), MayOwn: true}, now)
+	if err != nil {
+		return c, nil, err
+	}
+	if err := decision.Settle(tx, d, ch, now); err != nil {
+		return c, nil, err
+	}
+	d, err = tx.Decision(d.ID)
+	if err != nil {
+		return c, nil, err
+	}
+	if c, err = tx.Call(c.ID); err != nil {
+		return c, nil, err
+	}
+	b.Attempts = c.Attempts
+	if d.Status == decision.Rejected {
+		res, err := returnDenial(tx, d, c, now)
+		return c, &res, err
+	}
+	refuse, err := e.spend(tx, d, b)
+	return c, nil, errors.Join(err, refuse)
+}
+
+func sameBytes(a, b []byte) bool { return string(a) == string(b) }

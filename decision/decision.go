@@ -1,0 +1,286 @@
+package decision
+
+import (
+	"bytes"
+	"time"
+
+	"github.com/placet-dev/placet/event"
+	"github.com/placet-dev/placet/request"
+)
+
+// Type tells the two sorts of decision apart.
+type Type string
+
+// The types.
+const (
+	Approval Type = "approval"
+	Question Type = "question"
+)
+
+// Status is where a decision stands.
+type Status string
+
+// The statuses of an approval (spec 2.3).
+const (
+	Pending    Status = "pending"
+	Approved   Status = "approved"   // a grant: not yet spent
+	Rejected   Status = "rejected"   // not yet returned to who asked
+	Expired    Status = "expired"    // nobody answered in time, or the grant grew too old
+	Withdrawn  Status = "withdrawn"  // who asked took it back
+	Superseded Status = "superseded" // a newer approval or a late outcome replaced it
+	Consumed   Status = "consumed"   // spent: the tool was started, or the denial returned
+)
+
+// Statuses lists them.
+func Statuses() []Status {
+	return []Status{Pending, Approved, Rejected, Expired, Withdrawn, Superseded, Consumed}
+}
+
+// Choice is what was answered; it stays after the status moved on.
+type Choice string
+
+// The options of an approval.
+const (
+	ChoiceApprove Choice = "approve"
+	ChoiceReject  Choice = "reject"
+)
+
+// KindInterrupted is the runtime's own kind of approval: a call started and its
+// outcome is unknown, so running it again needs a person.
+const KindInterrupted = "interrupted_side_effect"
+
+// Limits of what people write.
+const (
+	MaxBy   = 200    // characters of a name
+	MaxNote = 10_000 // characters of a note
+	// MaxPageText bounds a policy's reason where it is shown, in characters.
+	MaxPageText = 65_536
+)
+
+// OwnerKind names the sort of root that waits on a decision.
+type OwnerKind string
+
+// The owners.
+const (
+	OwnerCall OwnerKind = "call"
+	OwnerRun  OwnerKind = "run"
+	OwnerJob  OwnerKind = "job"
+)
+
+// Ref names an owner.
+type Ref struct {
+	Kind OwnerKind
+	ID   string
+}
+
+// Stream is the owner's event stream.
+func (r Ref) Stream() string { return string(r.Kind) + ":" + r.ID }
+
+// The metadata keys that mark a record as the HTTP tool server's or the
+// gateway's own (spec 2.1). Callers cannot set them.
+var serverKeys = [...]string{"origin", "principal", "anonymous"}
+
+// Decision is one record. For an approval everything above Status is fixed when
+// it is asked and never changes.
+type Decision struct {
+	ID    string
+	Space string
+	Type  Type
+	Owner Ref
+	N     int64 // counts the owner's decisions; the highest is the latest
+
+	Kind         string
+	Capability   []byte // JSON object
+	Presentation []byte // JSON object
+	Request      []byte // exactly what is wanted, as JSON, argument bytes as given
+	Digest       string // over kind, capability, presentation and request
+	SpecDigest   string // of the tool as registered when it was asked
+	ArgsDigest   string // of the call's original arguments, also where Request holds edited ones
+	SpentDigest  string // of the grant spent by the attempt that was interrupted
+	Reason       string // the policy's word; may carry text a model chose
+	ForbidEdits  bool
+
+	RunID, CallID, StepID string // the ids that Request holds, to search by
+	Node                  string // of a flow's node
+	Tool                  string
+
+	RequestedBy string // principal that asked; empty: not known
+	Metadata    map[string]string
+	CreatedAt   time.Time
+	ExpiresAt   time.Time     // zero: never
+	GrantTTL    time.Duration // 0: a yes never grows too old
+
+	Status Status
+	Open   bool // an answer can still change something
+	Needs  int  // votes that settle it; 1 for now
+	Choice Choice
+
+	DecidedBy        string
+	DecidedPrincipal string
+	DecidedAt        time.Time
+	Verified         bool // the principal was proved to somebody other than the store's own user
+	Note             string
+	EditedArgs       []byte // what runs instead; nil: not edited
+	EditedDigest     string
+	EffectiveDigest  string // binds EditedArgs to Digest
+	GrantExpiresAt   time.Time
+	Epoch            int64 // life of the store in which it was asked, or decided
+
+	SettledAt  time.Time // when it stopped being pending
+	ConsumedAt time.Time
+	ConsumedBy int64 // attempt that spent the grant
+
+	Version int64 // grows with every write
+}
+
+// Answer is what a reviewer gives.
+type Answer struct {
+	Approved   bool
+	By         string // recorded as given; not empty
+	Note       string
+	EditedArgs []byte // arguments to run instead; nil: as asked. Calls only.
+	Shown      string // digest of what the reviewer saw; empty: not bound to a showing
+}
+
+// Vote is one person's answer, as stored.
+type Vote struct {
+	DecisionID   string
+	Principal    string
+	By           string
+	Choice       Choice
+	Shown        string
+	EditedDigest string
+	Note         string
+	At           time.Time
+}
+
+// FromServer reports whether the HTTP tool server or the gateway parked this
+// record, so that only they may run it (spec 2.4).
+func (d Decision) FromServer() bool {
+	for _, k := range serverKeys {
+		if _, ok := d.Metadata[k]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+// ReservedMetadata reports whether callers may not set this key.
+func ReservedMetadata(key string) bool {
+	for _, k := range serverKeys {
+		if k == key {
+			return true
+		}
+	}
+	return false
+}
+
+// Binding recomputes the digest from the fields that it covers.
+func (d Decision) Binding() (string, error) {
+	return request.ApprovalDigest(d.Kind, d.Capability, d.Presentation, d.Request)
+}
+
+// Intact reports whether the stored digests are those of the stored fields:
+// [ErrApprovalHash] otherwise. It also holds the searchable ids against the request.
+func (d Decision) Intact() error {
+	got, err := d.Binding()
+	if err != nil || got != d.Digest {
+		return ErrApprovalHash.Say("The stored content of approval %s does not match its digest.", d.ID).
+			Hint("It was altered in the store. Reject it and ask again.")
+	}
+	r, err := request.Decode(d.Request)
+	if err != nil || r.RunID != d.RunID || r.CallID != d.CallID || r.StepID != d.StepID || r.Node != d.Node || r.Tool.Name != d.Tool {
+		return ErrApprovalHash.Say("The ids of approval %s are not those of its request.", d.ID).
+			Hint("It was altered in the store. Reject it and ask again.")
+	}
+	return nil
+}
+
+// EditIntact does the same for edited arguments.
+func (d Decision) EditIntact() error {
+	if d.EditedArgs == nil && d.EditedDigest == "" && d.EffectiveDigest == "" {
+		return nil
+	}
+	edited, err := request.ArgsDigest(d.EditedArgs)
+	if err == nil && edited == d.EditedDigest {
+		var effective string
+		if effective, err = request.EffectiveDigest(d.Digest, edited); err == nil && effective == d.EffectiveDigest {
+			return nil
+		}
+	}
+	return ErrApprovalHash.Say("The edited arguments of approval %s do not match their digest.", d.ID).
+		Hint("They were altered in the store. The call can only be asked again.")
+}
+
+// Same reports whether two readings of one decision agree in everything that a
+// yes is bound to and in where it stands: a guard against rows altered in between.
+func (d Decision) Same(o Decision) bool {
+	return d.ID == o.ID && d.Version == o.Version && d.Status == o.Status && d.Choice == o.Choice && d.Epoch == o.Epoch &&
+		d.Kind == o.Kind && d.Digest == o.Digest && d.ArgsDigest == o.ArgsDigest && d.SpentDigest == o.SpentDigest &&
+		d.EditedDigest == o.EditedDigest && d.EffectiveDigest == o.EffectiveDigest && d.Owner == o.Owner &&
+		bytes.Equal(d.Request, o.Request) && bytes.Equal(d.Capability, o.Capability) &&
+		bytes.Equal(d.Presentation, o.Presentation) && bytes.Equal(d.EditedArgs, o.EditedArgs)
+}
+
+// Overdue reports whether now is past the decision's deadline: the request's
+// while it is pending, the grant's once it is approved. The instant itself is in time.
+func (d Decision) Overdue(now time.Time) bool {
+	switch d.Status {
+	case Pending:
+		return !d.ExpiresAt.IsZero() && now.After(d.ExpiresAt)
+	case Approved:
+		return !d.GrantExpiresAt.IsZero() && now.After(d.GrantExpiresAt)
+	}
+	return false
+}
+
+// Tx is what decisions need of a transaction.
+type Tx interface {
+	event.Tx
+	// Epoch is the store's present life.
+	Epoch() int64
+	// RestoredTo is the time that the store went back to when its present life
+	// began; zero for its first life.
+	RestoredTo() time.Time
+	// Decision reads one; [ErrNotFound] if there is none.
+	Decision(id string) (Decision, error)
+	// LockDecision locks the owner's root, then reads the decision.
+	LockDecision(id string) (Decision, error)
+	// Decisions lists, newest first.
+	Decisions(q Query) ([]Decision, error)
+	// Due lists open approvals whose deadline lies before now, oldest first.
+	Due(now time.Time, limit int) ([]Decision, error)
+	// InsertDecision writes a new one and its events to the owner's stream.
+	InsertDecision(d Decision, es ...event.Event) error
+	// PutDecision writes a change: guarded by the status, digest and version of
+	// prev; [ErrMoved] when another writer won.
+	PutDecision(prev Decision, ch Change) error
+	// Pending counts pending approvals of the space.
+	Pending(space string) (int64, error)
+	// Owner binds what waits to this transaction.
+	Owner(r Ref) (Owner, error)
+}
+
+// Owner is what waits on a decision. Each noun that can wait implements it.
+type Owner interface {
+	// Waiting: nil while the owner still waits for exactly this decision and it
+	// is the latest; else an error matching [ErrRunState].
+	Waiting(d Decision) error
+	// Settled writes what the settling of d does to the owner, in this transaction.
+	Settled(d Decision, now time.Time) error
+	// Cancel ends the owner on an operator's word; [ErrRunState] if it has ended.
+	Cancel(by, note string, now time.Time) error
+}
+
+// Query selects decisions, newest first.
+type Query struct {
+	Space  string
+	Type   Type
+	Status Status // empty: all
+	Open   bool   // only those an answer can still change
+	RunID  string
+	CallID string
+	After  string // id of the last one seen
+	Limit  int    // 1 to 500; 0 means 50
+	Prefix string // of the id
+}

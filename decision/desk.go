@@ -1,0 +1,311 @@
+package decision
+
+import (
+	"context"
+	"errors"
+	"time"
+	"unicode/utf8"
+
+	"github.com/placet-dev/placet/event"
+	"github.com/placet-dev/placet/request"
+	"github.com/placet-dev/placet/tool"
+	"github.com/placet-dev/placet/txn"
+)
+
+// The functions of this file take a transaction; engines downstream compose
+// them. [Operator] wraps them for people who hold nothing but a store.
+
+// Ask stores a new pending approval and its approval.requested event. The caller
+// has locked the owner and writes its part. maxPending bounds the space's pending
+// approvals; 0 means no limit, and at the limit the answer is [ErrTooManyPending].
+func Ask(tx Tx, d Decision, maxPending int64) error {
+	if maxPending > 0 {
+		n, err := tx.Pending(d.Space)
+		if err != nil {
+			return err
+		}
+		if n >= maxPending {
+			return ErrTooManyPending.Say("%d approvals are pending; the limit is %d.", n, maxPending).
+				Hint("Decide or withdraw some of them, then ask again.")
+		}
+	}
+	return tx.InsertDecision(d, d.Requested())
+}
+
+// Requested is the event that tells of the asking.
+func (d Decision) Requested() event.Event {
+	actor := d.RequestedBy
+	if actor == "" {
+		actor = event.System
+	}
+	return d.event(event.ApprovalRequested, actor, requestedPayload{d.ID, d.Kind, d.Reason, d.Digest})
+}
+
+// Settle writes a change and what it does to the owner. Its second result is the
+// refusal that is committed with it.
+func Settle(tx Tx, prev Decision, ch Change, now time.Time) error {
+	if err := tx.PutDecision(prev, ch); err != nil {
+		return err
+	}
+	own, err := tx.Owner(prev.Owner)
+	if err != nil {
+		return err
+	}
+	return own.Settled(ch.Next, now)
+}
+
+// apply locks, asks the owner, steps and writes: the whole of a decision's
+// transaction. runID, if given, is the run the decision has to belong to.
+func apply(tx Tx, id, runID string, now time.Time, command func(d Decision, waiting error) Command) (Change, error) {
+	d, err := tx.LockDecision(id)
+	if err != nil {
+		return Change{}, err
+	}
+	if d.Type != Approval || runID != "" && d.RunID != runID {
+		return Change{}, notFound(id, runID)
+	}
+	own, err := tx.Owner(d.Owner)
+	if err != nil {
+		return Change{}, err
+	}
+	var waiting error
+	if d.Status == Pending {
+		if waiting = own.Waiting(d); waiting != nil && !errors.Is(waiting, ErrRunState) {
+			return Change{}, waiting
+		}
+	}
+	ch, err := d.Step(command(d, waiting), now)
+	if err != nil {
+		return Change{}, err
+	}
+	if err := tx.PutDecision(d, ch); err != nil {
+		return Change{}, err
+	}
+	return ch, own.Settled(ch.Next, now)
+}
+
+func notFound(id, runID string) error {
+	if runID != "" {
+		return ErrNotFound.Say("Run %s has no approval %s.", runID, id)
+	}
+	return ErrNotFound.Say("There is no approval %s.", id)
+}
+
+// Operator decides for people: it needs a store and neither agent, tools nor
+// policy. The zero Observer and the zero Now (the store's clock) are allowed.
+type Operator struct {
+	Store    txn.Store
+	Observer event.Observer
+	Now      func() time.Time // judges deadlines and stamps decisions; nil: the wall clock
+
+	// Principal is who was proved to act, Verified that it was proved to
+	// somebody other than the store's own user. Adapters set them.
+	Principal string
+	Verified  bool
+	// MayOwn lets the principal decide what it asked for itself.
+	MayOwn bool
+}
+
+// Decide records an answer to one approval; it does not continue what waits.
+// The first of these is the answer: [ErrNotFound], [ErrApprovalExpired],
+// [ErrNotPending] with the standing decision, [ErrRunState],
+// [ErrApprovalChanged], [ErrApprovalExpired] (then it is expired here),
+// [ErrApprovalHash] for a yes.
+// An answer that is itself unusable is [ErrUsage], or tool.ErrInvalidArguments for
+// edited arguments that do not fit the recorded schema; nothing is decided.
+func (o Operator) Decide(ctx context.Context, approvalID string, a Answer) (Decision, error) {
+	return o.decide(ctx, "", approvalID, a, false)
+}
+
+// Approve says yes to an approval of a run or of the call with that run id.
+func (o Operator) Approve(ctx context.Context, runID, approvalID, by, note string) error {
+	_, err := o.decide(ctx, runID, approvalID, Answer{Approved: true, By: by, Note: note}, false)
+	return err
+}
+
+// Reject says no.
+func (o Operator) Reject(ctx context.Context, runID, approvalID, by, note string) error {
+	_, err := o.decide(ctx, runID, approvalID, Answer{By: by, Note: note}, false)
+	return err
+}
+
+// ApproveShown says yes to exactly what was shown: the approval whose digest the
+// reviewer saw. Any other stored digest is [ErrApprovalChanged], also an empty one.
+func (o Operator) ApproveShown(ctx context.Context, runID, approvalID, shown, by, note string) error {
+	_, err := o.decide(ctx, runID, approvalID, Answer{Approved: true, By: by, Note: note, Shown: shown}, true)
+	return err
+}
+
+// RejectShown says no to exactly what was shown.
+func (o Operator) RejectShown(ctx context.Context, runID, approvalID, shown, by, note string) error {
+	_, err := o.decide(ctx, runID, approvalID, Answer{By: by, Note: note, Shown: shown}, true)
+	return err
+}
+
+func (o Operator) decide(ctx context.Context, runID, id string, a Answer, bound bool) (Decision, error) {
+	if err := CheckAnswer(a); err != nil {
+		return Decision{}, err
+	}
+	if a.EditedArgs != nil {
+		if err := o.checkEdit(ctx, runID, id, &a); err != nil {
+			return Decision{}, err
+		}
+	}
+	return o.run(ctx, id, runID, func(epoch int64) func(Decision, error) Command {
+		return func(_ Decision, waiting error) Command {
+			return Decide{
+				Answer: a, Bound: bound, Principal: o.Principal, Verified: o.Verified,
+				MayOwn: o.MayOwn, Waiting: waiting, Epoch: epoch,
+			}
+		}
+	})
+}
+
+// Withdraw takes a pending request of a call back: the call is cancelled.
+func (o Operator) Withdraw(ctx context.Context, approvalID, by, note string) (Decision, error) {
+	if err := CheckAnswer(Answer{By: by, Note: note}); err != nil {
+		return Decision{}, err
+	}
+	return o.run(ctx, approvalID, "", func(int64) func(Decision, error) Command {
+		return func(_ Decision, waiting error) Command {
+			return Withdraw{By: by, Principal: o.Principal, Note: note, Waiting: waiting}
+		}
+	})
+}
+
+// Cancel ends a run that has not ended: [ErrRunState] if it has, [ErrNotFound] if
+// there is none.
+func (o Operator) Cancel(ctx context.Context, runID, by, note string) error {
+	if err := CheckAnswer(Answer{By: by, Note: note}); err != nil {
+		return err
+	}
+	return event.Update(ctx, o.Store, o.Observer, func(tx Tx) error {
+		own, err := tx.Owner(Ref{Kind: OwnerRun, ID: runID})
+		if err != nil {
+			return err
+		}
+		return own.Cancel(by, note, o.clock(tx))
+	})
+}
+
+// ExpireDue expires up to limit overdue approvals and grants, each in a
+// transaction of its own, and says how many. Of several sweepers each finds
+// only what the others left.
+func (o Operator) ExpireDue(ctx context.Context, limit int) (int, error) {
+	var due []Decision
+	err := txn.View(ctx, o.Store, func(tx Tx) (err error) {
+		due, err = tx.Due(o.clock(tx), limit)
+		return err
+	})
+	n := 0
+	for _, d := range due {
+		if err != nil {
+			return n, err
+		}
+		_, err = o.Expire(ctx, d.ID)
+		switch {
+		case err == nil:
+			n++
+		case errors.Is(err, ErrNotPending), errors.Is(err, ErrRunState):
+			err = nil // another sweeper or a person was first
+		}
+	}
+	return n, err
+}
+
+// Expire ends one overdue approval or grant: [ErrNotPending] if it is not overdue.
+func (o Operator) Expire(ctx context.Context, approvalID string) (Decision, error) {
+	return o.run(ctx, approvalID, "", func(int64) func(Decision, error) Command {
+		return func(Decision, error) Command { return Expire{} }
+	})
+}
+
+func (o Operator) run(ctx context.Context, id, runID string, command func(epoch int64) func(Decision, error) Command) (Decision, error) {
+	var ch Change
+	err := event.Update(ctx, o.Store, o.Observer, func(tx Tx) (err error) {
+		ch, err = apply(tx, id, runID, o.clock(tx), command(tx.Epoch()))
+		return err
+	})
+	if err != nil {
+		return Decision{}, err
+	}
+	return ch.Next, ch.Refuse
+}
+
+// clock is read inside the transaction, once the lock is held (design §4, rule 8).
+func (o Operator) clock(tx txn.Tx) time.Time {
+	if o.Now != nil {
+		return o.Now().UTC().Truncate(time.Microsecond)
+	}
+	return tx.Now()
+}
+
+// checkEdit holds edited arguments against the schema in the recorded request,
+// outside the transaction: a schema is foreign code. The decision is then bound
+// to the digest that was looked at.
+func (o Operator) checkEdit(ctx context.Context, runID, id string, a *Answer) error {
+	if !a.Approved {
+		return ErrUsage.Say("A rejection has no edited arguments.")
+	}
+	var d Decision
+	err := txn.View(ctx, o.Store, func(tx Tx) (err error) {
+		d, err = tx.Decision(id)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if d.Type != Approval || runID != "" && d.RunID != runID {
+		return notFound(id, runID)
+	}
+	if d.Status != Pending {
+		return nil // the transaction has the right words for it
+	}
+	if err := d.mayEdit(); err != nil {
+		return err
+	}
+	if a.Shown != "" && a.Shown != d.Digest {
+		return nil
+	}
+	a.Shown = d.Digest
+	return CheckEditedArgs(d, a.EditedArgs)
+}
+
+// CheckEditedArgs holds arguments against the schema recorded in d's request:
+// tool.ErrInvalidArguments naming the field.
+func CheckEditedArgs(d Decision, args []byte) error {
+	r, err := request.Decode(d.Request)
+	if err != nil {
+		return err
+	}
+	t := tool.Tool{Spec: r.Tool}
+	return t.CheckArgs(args)
+}
+
+// CheckAnswer refuses names and notes that cannot be recorded as given:
+// [ErrUsage]. by has 1 to 200 characters, a note at most 10,000; both are valid
+// UTF-8 without NUL.
+func CheckAnswer(a Answer) error {
+	if a.By == "" {
+		return ErrUsage.Say("Who decides has to be named.").Hint("Give a name, for example --by ana.")
+	}
+	if err := checkText("by", a.By, MaxBy); err != nil {
+		return err
+	}
+	return checkText("note", a.Note, MaxNote)
+}
+
+func checkText(name, s string, limit int) error {
+	if !utf8.ValidString(s) {
+		return ErrUsage.Say("The %s is not valid UTF-8.", name)
+	}
+	for _, r := range s {
+		if r == 0 {
+			return ErrUsage.Say("The %s has a NUL character.", name)
+		}
+	}
+	if n := utf8.RuneCountInString(s); n > limit {
+		return ErrUsage.Say("The %s has %d characters; the limit is %d.", name, n, limit)
+	}
+	return nil
+}

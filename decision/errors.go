@@ -1,0 +1,83 @@
+package decision
+
+import (
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/placet-dev/placet/fault"
+)
+
+// Errors of deciding (spec 1.3, 4.6). Engines downstream use the same values.
+var (
+	ErrNotFound        = fault.Sentinel(fault.NotFound, "not_found", "Nothing has that id.")
+	ErrUsage           = fault.Sentinel(fault.Invalid, "usage", "This cannot be asked for in this way.")
+	ErrRunState        = fault.Sentinel(fault.Conflict, "run_state", "What waited on this approval does not wait for it any more.")
+	ErrNotPending      = fault.Sentinel(fault.Conflict, "not_pending", "This approval is not pending any more.")
+	ErrAlreadyDecided  = fault.Sentinel(fault.Conflict, "already_decided", "This approval is already decided.", ErrNotPending)
+	ErrApprovalExpired = fault.Sentinel(fault.Expired, "approval_expired", "This approval has expired.", ErrNotPending)
+	ErrApprovalHash    = fault.Sentinel(fault.Conflict, "approval_hash", "The stored approval does not match its digest.")
+	ErrApprovalChanged = fault.Sentinel(fault.Conflict, "approval_changed", "The approval is not the one that was shown.")
+	ErrSelfDecision    = fault.Sentinel(fault.Forbidden, "self_decision", "Nobody decides what they asked for themselves.")
+	ErrTooManyPending  = fault.Sentinel(fault.TooMany, "too_many_pending", "Too many approvals are pending.")
+	// ErrMoved: another writer changed the record in between. Engines judge again. Matches ErrRunState.
+	ErrMoved = fault.Sentinel(fault.Conflict, "moved", "The record changed in the meantime; nothing was written.", ErrRunState)
+)
+
+// Standing is the decision that stands, as an error carries it.
+type Standing struct {
+	ApprovalID string    `json:"approval_id"`
+	Status     Status    `json:"status"`
+	Choice     Choice    `json:"choice,omitempty"`
+	By         string    `json:"decided_by,omitempty"`
+	Principal  string    `json:"decided_principal,omitempty"`
+	At         time.Time `json:"decided_at,omitzero"`
+	Note       string    `json:"note,omitempty"`
+}
+
+// Standing is what stands of d.
+func (d Decision) Standing() Standing {
+	return Standing{d.ID, d.Status, d.Choice, d.DecidedBy, d.DecidedPrincipal, d.DecidedAt, d.Note}
+}
+
+// StandingOf reads the standing decision out of an error such as
+// [ErrNotPending] or [ErrAlreadyDecided], also behind HTTP.
+func StandingOf(err error) (Standing, bool) {
+	var e *fault.Error
+	if !errors.As(err, &e) || len(e.Details) == 0 {
+		return Standing{}, false
+	}
+	var s Standing
+	if json.Unmarshal(e.Details, &s) != nil || s.ApprovalID == "" {
+		return Standing{}, false
+	}
+	return s, true
+}
+
+func (d Decision) errNotPending() *fault.Error {
+	if d.Status == Expired {
+		return d.errExpired()
+	}
+	return ErrNotPending.Say("Approval %s is already %s%s.", d.ID, d.Status, byWhom(d)).With(d.Standing())
+}
+
+func (d Decision) errExpired() *fault.Error {
+	at := d.ExpiresAt
+	if d.Choice == ChoiceApprove {
+		at = d.GrantExpiresAt
+	}
+	return ErrApprovalExpired.Say("Approval %s expired at %s.", d.ID, at.UTC().Format(time.RFC3339Nano)).
+		Hint("Make the call again to ask again.").With(d.Standing())
+}
+
+func byWhom(d Decision) string {
+	if d.DecidedBy == "" {
+		return ""
+	}
+	return " (decided by " + quote(d.DecidedBy) + " at " + d.DecidedAt.UTC().Format(time.RFC3339) + ")"
+}
+
+func quote(s string) string {
+	b, _ := json.Marshal(s)
+	return string(b)
+}

@@ -1,0 +1,240 @@
+-- One row about the store itself. schema: last step run. min_writer, min_reader:
+-- oldest schema whose programs may still write, or read. epoch: which life of
+-- the store this is. next_seq: number of the next event.
+CREATE TABLE meta(
+  id          INTEGER PRIMARY KEY CHECK (id = 1),
+  schema      INTEGER NOT NULL,
+  min_writer  INTEGER NOT NULL,
+  min_reader  INTEGER NOT NULL,
+  store_id    TEXT    NOT NULL,
+  epoch       INTEGER NOT NULL,
+  next_seq    INTEGER NOT NULL,
+  last_at     INTEGER NOT NULL,
+  restored_at INTEGER,
+  restored_to INTEGER
+) STRICT;
+
+-- Counts that limits are held against; changed with the rows they count.
+CREATE TABLE counter(
+  space TEXT    NOT NULL,
+  name  TEXT    NOT NULL,
+  n     INTEGER NOT NULL CHECK (n >= 0),
+  PRIMARY KEY (space, name)
+) STRICT, WITHOUT ROWID;
+
+-- The log. Bodies (actor, payload, salt) can be emptied, nothing else can change.
+CREATE TABLE event(
+  seq        INTEGER PRIMARY KEY,
+  space      TEXT    NOT NULL,
+  stream     TEXT    NOT NULL,
+  stream_seq INTEGER NOT NULL CHECK (stream_seq > 0),
+  id         TEXT    NOT NULL,
+  v          INTEGER NOT NULL,
+  at         INTEGER NOT NULL,
+  type       TEXT    NOT NULL,
+  subject    TEXT    NOT NULL,
+  actor      TEXT,
+  payload    BLOB,
+  salt       BLOB,
+  body_hash  BLOB    NOT NULL,
+  prev_hash  BLOB    NOT NULL,
+  hash       BLOB    NOT NULL,
+  UNIQUE (stream, stream_seq),
+  CHECK ((payload IS NULL) = (salt IS NULL) AND (payload IS NULL) = (actor IS NULL))
+) STRICT;
+
+-- What is left of a stream that was cleaned up, so that it is told from one that was cut.
+CREATE TABLE tombstone(
+  stream   TEXT    PRIMARY KEY,
+  space    TEXT    NOT NULL,
+  head_seq INTEGER NOT NULL,
+  head     BLOB    NOT NULL,
+  at       INTEGER NOT NULL,
+  by       TEXT    NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TRIGGER event_update BEFORE UPDATE ON event
+WHEN NOT (
+  NEW.actor IS NULL AND NEW.payload IS NULL AND NEW.salt IS NULL
+  AND NEW.seq = OLD.seq AND NEW.space = OLD.space AND NEW.stream = OLD.stream AND NEW.stream_seq = OLD.stream_seq
+  AND NEW.id = OLD.id AND NEW.v = OLD.v AND NEW.at = OLD.at AND NEW.type = OLD.type AND NEW.subject = OLD.subject
+  AND NEW.body_hash = OLD.body_hash AND NEW.prev_hash = OLD.prev_hash AND NEW.hash = OLD.hash)
+BEGIN
+  SELECT RAISE(ABORT, 'an event cannot be changed, only its body emptied');
+END;
+
+CREATE TRIGGER event_delete BEFORE DELETE ON event
+WHEN NOT EXISTS (SELECT 1 FROM tombstone WHERE stream = OLD.stream)
+BEGIN
+  SELECT RAISE(ABORT, 'an event can be deleted only with its whole stream');
+END;
+
+-- One tool call. It is its own root: the head of its stream lies in it.
+CREATE TABLE call(
+  id               TEXT    PRIMARY KEY,
+  space            TEXT    NOT NULL,
+  run_id           TEXT    NOT NULL,
+  own_run          INTEGER NOT NULL,
+  external_id      TEXT,
+  tool             TEXT    NOT NULL,
+  spec_digest      TEXT    NOT NULL,
+  args             BLOB    NOT NULL,
+  args_digest      TEXT    NOT NULL,
+  principal        TEXT    NOT NULL,
+  metadata         BLOB,
+  continue_by      TEXT    NOT NULL CHECK (continue_by IN ('caller', 'daemon')),
+  next_try_at      INTEGER,
+  status           TEXT    NOT NULL CHECK (status IN ('pending', 'running', 'succeeded', 'failed', 'unknown', 'denied', 'expired', 'cancelled')),
+  kind             TEXT    NOT NULL,
+  message          TEXT    NOT NULL,
+  result           BLOB,
+  effective_digest TEXT    NOT NULL,
+  approval_id      TEXT,
+  approval_n       INTEGER NOT NULL,
+  attempts         INTEGER NOT NULL,
+  fence            INTEGER NOT NULL,
+  lease_until      INTEGER,
+  lease_owner      TEXT    NOT NULL,
+  epoch            INTEGER NOT NULL,
+  created_at       INTEGER NOT NULL,
+  ended_at         INTEGER,
+  version          INTEGER NOT NULL,
+  head_seq         INTEGER NOT NULL,
+  head             BLOB,
+  CHECK ((status = 'running') = (lease_until IS NOT NULL)),
+  CHECK ((status IN ('succeeded', 'failed', 'denied', 'expired', 'cancelled')) = (ended_at IS NOT NULL)),
+  CHECK (status <> 'pending' OR approval_id IS NOT NULL),
+  CHECK (status <> 'running' OR attempts > 0)
+) STRICT;
+
+CREATE UNIQUE INDEX call_external ON call(space, run_id, external_id) WHERE external_id IS NOT NULL;
+CREATE INDEX call_running ON call(lease_until) WHERE status = 'running';
+CREATE INDEX call_daemon ON call(next_try_at) WHERE continue_by = 'daemon' AND status IN ('pending', 'unknown');
+
+-- One try at carrying a call out. Written before the tool is called.
+CREATE TABLE attempt(
+  call_id          TEXT    NOT NULL REFERENCES call(id),
+  n                INTEGER NOT NULL CHECK (n > 0),
+  fence            INTEGER NOT NULL,
+  epoch            INTEGER NOT NULL,
+  approval_id      TEXT,
+  grant_digest     TEXT    NOT NULL,
+  effective_digest TEXT    NOT NULL,
+  args             BLOB,
+  owner            TEXT    NOT NULL,
+  recovery         TEXT    NOT NULL,
+  started_at       INTEGER NOT NULL,
+  ended_at         INTEGER,
+  outcome          TEXT    CHECK (outcome IN ('succeeded', 'failed', 'unknown')),
+  kind             TEXT    NOT NULL,
+  message          TEXT    NOT NULL,
+  late             INTEGER NOT NULL,
+  PRIMARY KEY (call_id, n),
+  CHECK ((outcome IS NULL) = (ended_at IS NULL))
+) STRICT, WITHOUT ROWID;
+
+-- A question to people and its answer. Two types, one table: an approval is
+-- bound by digest to one request; a question has prompt, options and form.
+CREATE TABLE decision(
+  id                TEXT    PRIMARY KEY,
+  space             TEXT    NOT NULL,
+  type              TEXT    NOT NULL CHECK (type IN ('approval', 'question')),
+  owner_kind        TEXT    NOT NULL CHECK (owner_kind IN ('call', 'run', 'job')),
+  owner_id          TEXT    NOT NULL,
+  n                 INTEGER NOT NULL CHECK (n > 0),
+  kind              TEXT    NOT NULL,
+  capability        BLOB,
+  presentation      BLOB,
+  request           BLOB,
+  digest            TEXT    NOT NULL,
+  spec_digest       TEXT    NOT NULL,
+  args_digest       TEXT    NOT NULL,
+  spent_digest      TEXT    NOT NULL,
+  reason            TEXT    NOT NULL,
+  forbid_edits      INTEGER NOT NULL,
+  prompt            BLOB,
+  options           BLOB,
+  form              BLOB,
+  idempotency_key   TEXT,
+  run_id            TEXT    NOT NULL,
+  call_id           TEXT    NOT NULL,
+  step_id           TEXT    NOT NULL,
+  node              TEXT    NOT NULL,
+  tool              TEXT    NOT NULL,
+  requested_by      TEXT    NOT NULL,
+  metadata          BLOB,
+  created_at        INTEGER NOT NULL,
+  expires_at        INTEGER,
+  grant_ttl         INTEGER NOT NULL CHECK (grant_ttl >= 0),
+  status            TEXT    NOT NULL CHECK (status IN ('pending', 'approved', 'rejected', 'expired', 'withdrawn', 'superseded', 'consumed', 'resolved')),
+  open              INTEGER NOT NULL,
+  needs             INTEGER NOT NULL CHECK (needs > 0),
+  choice            TEXT    NOT NULL,
+  input             BLOB,
+  decided_by        TEXT    NOT NULL,
+  decided_principal TEXT    NOT NULL,
+  decided_at        INTEGER,
+  verified          INTEGER NOT NULL,
+  note              TEXT    NOT NULL,
+  edited_args       BLOB,
+  edited_digest     TEXT    NOT NULL,
+  effective_digest  TEXT    NOT NULL,
+  grant_expires_at  INTEGER,
+  epoch             INTEGER NOT NULL,
+  settled_at        INTEGER,
+  consumed_at       INTEGER,
+  consumed_by       INTEGER NOT NULL,
+  due_at            INTEGER, -- when it has to expire, while it still can
+  version           INTEGER NOT NULL,
+  UNIQUE (owner_kind, owner_id, n),
+  CHECK ((status = 'pending') = (settled_at IS NULL)),
+  CHECK ((decided_at IS NULL) = (choice = '')),
+  CHECK ((choice = '') = (decided_by = '')),
+  CHECK (status NOT IN ('approved', 'rejected', 'consumed', 'resolved') OR choice <> ''),
+  CHECK (status <> 'approved' OR choice = 'approve'),
+  CHECK (status <> 'rejected' OR choice = 'reject'),
+  CHECK ((status = 'consumed') = (consumed_at IS NOT NULL)),
+  CHECK ((edited_args IS NULL) = (edited_digest = ''))
+) STRICT;
+
+CREATE INDEX decision_pending ON decision(space, id) WHERE status = 'pending';
+CREATE INDEX decision_due ON decision(due_at) WHERE due_at IS NOT NULL;
+
+-- One person's answer. With needs = 1 the first settles.
+CREATE TABLE vote(
+  decision_id   TEXT    NOT NULL REFERENCES decision(id),
+  principal     TEXT    NOT NULL,
+  by            TEXT    NOT NULL,
+  choice        TEXT    NOT NULL,
+  input         BLOB,
+  shown         TEXT    NOT NULL,
+  edited_digest TEXT    NOT NULL,
+  note          TEXT    NOT NULL,
+  at            INTEGER NOT NULL,
+  PRIMARY KEY (decision_id, principal)
+) STRICT, WITHOUT ROWID;
+
+-- Counters of guards that span calls.
+CREATE TABLE guard(
+  space  TEXT    NOT NULL,
+  run_id TEXT    NOT NULL,
+  name   TEXT    NOT NULL,
+  key    TEXT    NOT NULL,
+  n      INTEGER NOT NULL,
+  since  INTEGER,
+  PRIMARY KEY (space, run_id, name, key)
+) STRICT, WITHOUT ROWID;
+
+-- Keys by which a client repeats a request without repeating its effect.
+CREATE TABLE idempotency(
+  space     TEXT    NOT NULL,
+  principal TEXT    NOT NULL,
+  route     TEXT    NOT NULL,
+  key       TEXT    NOT NULL,
+  request   TEXT    NOT NULL, -- digest of what was asked for
+  call_id   TEXT    NOT NULL,
+  at        INTEGER NOT NULL,
+  PRIMARY KEY (space, principal, route, key)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX idempotency_at ON idempotency(at);

@@ -1,0 +1,218 @@
+package sqlite
+
+import (
+	"time"
+
+	calls "github.com/placet-dev/placet/call"
+	"github.com/placet-dev/placet/decision"
+	"github.com/placet-dev/placet/event"
+)
+
+const (
+	callColumns = `id, space, run_id, own_run, external_id, tool, spec_digest, args, args_digest, principal, metadata, continue_by, next_try_at,
+		status, kind, message, result, effective_digest, approval_id, approval_n, attempts, fence, lease_until, lease_owner, epoch,
+		created_at, ended_at, version, head_seq, head`
+	callSQL           = `SELECT ` + callColumns + ` FROM call WHERE id = ?`
+	callByExternalSQL = `SELECT ` + callColumns + ` FROM call WHERE space = ? AND run_id = ? AND external_id = ?`
+	leaseEndedSQL     = `SELECT ` + callColumns + ` FROM call WHERE status = 'running' AND (lease_until < ? OR epoch < ?) ORDER BY lease_until LIMIT ?`
+	insertCallSQL     = `INSERT INTO call(` + callColumns + `)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	updateCallSQL = `UPDATE call SET
+		spec_digest = ?, next_try_at = ?, status = ?, kind = ?, message = ?, result = ?, effective_digest = ?, approval_id = ?, approval_n = ?,
+		attempts = ?, fence = ?, lease_until = ?, lease_owner = ?, epoch = ?, ended_at = ?, head_seq = ?, head = ?, version = version + 1
+		WHERE id = ? AND version = ? AND status = ? AND fence = ?`
+)
+
+func (x rows) Call(id string) (calls.Call, error) {
+	return x.call(callSQL, "There is no call "+id+".", id)
+}
+
+func (x rows) CallByExternalID(space, runID, externalID string) (calls.Call, error) {
+	return x.call(callByExternalSQL, "Run "+runID+" has no call "+externalID+".", space, runID, externalID)
+}
+
+func (x rows) call(sql, missing string, args ...any) (c calls.Call, err error) {
+	found, err := x.h.queryRow(sql, args, func(r row) (err error) {
+		c, err = scanCall(r)
+		return err
+	})
+	if err == nil && !found {
+		err = decision.ErrNotFound.Say("%s", missing)
+	}
+	return c, err
+}
+
+func scanCall(r row) (calls.Call, error) {
+	meta, err := scanMetadata(r.bytes(10))
+	c := calls.Call{
+		ID: r.str(0), Space: r.str(1), RunID: r.str(2), OwnRun: r.bool(3), ExternalID: r.str(4), Tool: r.str(5), SpecDigest: r.str(6),
+		Args: r.bytes(7), ArgsDigest: r.str(8), Principal: r.str(9), Metadata: meta, ContinueBy: calls.ContinueBy(r.str(11)), NextTryAt: r.time(12),
+		Status: calls.Status(r.str(13)), Kind: calls.Kind(r.str(14)), Message: r.str(15), Result: r.bytes(16), EffectiveDigest: r.str(17),
+		ApprovalID: r.str(18), ApprovalN: r.int(19), Attempts: r.int(20), Fence: r.int(21), LeaseUntil: r.time(22), LeaseOwner: r.str(23), Epoch: r.int(24),
+		CreatedAt: r.time(25), EndedAt: r.time(26), Version: r.int(27),
+	}
+	c.Head = event.Head{Stream: c.Stream(), Seq: r.int(28), Hash: r.bytes(29)}
+	return c, err
+}
+
+func (x rows) InsertCall(c calls.Call) (bool, error) {
+	_, err := x.h.exec(insertCallSQL,
+		c.ID, c.Space, c.RunID, c.OwnRun, text(c.ExternalID), c.Tool, c.SpecDigest, c.Args, c.ArgsDigest, c.Principal, metadataJSON(c.Metadata), string(c.ContinueBy), c.NextTryAt,
+		string(c.Status), string(c.Kind), c.Message, c.Result, c.EffectiveDigest, text(c.ApprovalID), c.ApprovalN, c.Attempts, c.Fence, c.LeaseUntil, c.LeaseOwner, c.Epoch,
+		c.CreatedAt, c.EndedAt, c.Version, c.Head.Seq, c.Head.Hash)
+	if isUnique(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func (x rows) UpdateCall(prev, c calls.Call) (bool, error) {
+	return x.one(updateCallSQL,
+		c.SpecDigest, c.NextTryAt, string(c.Status), string(c.Kind), c.Message, c.Result, c.EffectiveDigest, text(c.ApprovalID), c.ApprovalN,
+		c.Attempts, c.Fence, c.LeaseUntil, c.LeaseOwner, c.Epoch, c.EndedAt, c.Head.Seq, c.Head.Hash,
+		prev.ID, prev.Version, string(prev.Status), prev.Fence)
+}
+
+func (x rows) LeaseEnded(now time.Time, limit int) ([]calls.Call, error) {
+	return x.calls(leaseEndedSQL, now, x.Epoch(), pageSize(limit, 100, 1000))
+}
+
+// Calls lists newest first: ids sort by time.
+func (x rows) Calls(q calls.Query) ([]calls.Call, error) {
+	w := where{}
+	w.and(`space = ?`, q.Space)
+	w.and(`status = ?`, string(q.Status), q.Status != "")
+	w.and(`run_id = ?`, q.RunID, q.RunID != "")
+	w.and(`id < ?`, q.After, q.After != "")
+	w.prefix(`id`, q.Prefix)
+	return x.calls(`SELECT `+callColumns+` FROM call`+w.sql+` ORDER BY id DESC LIMIT ?`, append(w.args, pageSize(q.Limit, 50, 500))...)
+}
+
+func (x rows) calls(sql string, args ...any) ([]calls.Call, error) {
+	var cs []calls.Call
+	err := x.h.query(sql, args, func(r row) error {
+		c, err := scanCall(r)
+		cs = append(cs, c)
+		return err
+	})
+	return cs, err
+}
+
+const (
+	attemptColumns = `call_id, n, fence, epoch, approval_id, grant_digest, effective_digest, args, owner, recovery, started_at, ended_at,
+		outcome, kind, message, late`
+	attemptSQL       = `SELECT ` + attemptColumns + ` FROM attempt WHERE call_id = ? AND n = ?`
+	attemptsSQL      = `SELECT ` + attemptColumns + ` FROM attempt WHERE call_id = ? ORDER BY n`
+	insertAttemptSQL = `INSERT INTO attempt(` + attemptColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	updateAttemptSQL = `UPDATE attempt SET ended_at = ?, outcome = ?, kind = ?, message = ?, late = ?
+		WHERE call_id = ? AND n = ? AND fence = ? AND epoch = ? AND outcome IS ?`
+)
+
+func (x rows) Attempt(callID string, n int64) (a calls.Attempt, err error) {
+	found, err := x.h.queryRow(attemptSQL, []any{callID, n}, func(r row) error {
+		a = scanAttempt(r)
+		return nil
+	})
+	if err == nil && !found {
+		err = decision.ErrNotFound.Say("Call %s has no attempt %d.", callID, n)
+	}
+	return a, err
+}
+
+func (x rows) Attempts(callID string) ([]calls.Attempt, error) {
+	var as []calls.Attempt
+	err := x.h.query(attemptsSQL, []any{callID}, func(r row) error {
+		as = append(as, scanAttempt(r))
+		return nil
+	})
+	return as, err
+}
+
+func scanAttempt(r row) calls.Attempt {
+	return calls.Attempt{
+		CallID: r.str(0), N: r.int(1), Fence: r.int(2), Epoch: r.int(3), ApprovalID: r.str(4), GrantDigest: r.str(5), EffectiveDigest: r.str(6),
+		Args: r.bytes(7), Owner: r.str(8), Recovery: calls.Recovery(r.str(9)), StartedAt: r.time(10), EndedAt: r.time(11),
+		Outcome: calls.Status(r.str(12)), Kind: calls.Kind(r.str(13)), Message: r.str(14), Late: r.bool(15),
+	}
+}
+
+func (x rows) InsertAttempt(a calls.Attempt) error {
+	_, err := x.h.exec(insertAttemptSQL, a.CallID, a.N, a.Fence, a.Epoch, text(a.ApprovalID), a.GrantDigest, a.EffectiveDigest, a.Args, a.Owner,
+		string(a.Recovery), a.StartedAt, a.EndedAt, text(string(a.Outcome)), string(a.Kind), a.Message, a.Late)
+	return err
+}
+
+func (x rows) UpdateAttempt(prev, a calls.Attempt) (bool, error) {
+	return x.one(updateAttemptSQL, a.EndedAt, text(string(a.Outcome)), string(a.Kind), a.Message, a.Late,
+		prev.CallID, prev.N, prev.Fence, prev.Epoch, text(string(prev.Outcome)))
+}
+
+const (
+	guardSQL    = `SELECT n, since FROM guard WHERE space = ? AND run_id = ? AND name = ? AND key = ?`
+	putGuardSQL = `INSERT INTO guard(space, run_id, name, key, n, since) VALUES (?, ?, ?, ?, ?, ?)
+		ON CONFLICT (space, run_id, name, key) DO UPDATE SET n = excluded.n, since = excluded.since`
+	dropGuardsSQL = `DELETE FROM guard WHERE space = ? AND run_id = ?`
+)
+
+func (x rows) GuardCount(g calls.Guard) (calls.Guard, error) {
+	_, err := x.h.queryRow(guardSQL, []any{g.Space, g.RunID, g.Name, g.Key}, func(r row) error {
+		g.N, g.Since = r.int(0), r.time(1)
+		return nil
+	})
+	return g, err
+}
+
+func (x rows) PutGuard(g calls.Guard) error {
+	_, err := x.h.exec(putGuardSQL, g.Space, g.RunID, g.Name, g.Key, g.N, g.Since)
+	return err
+}
+
+func (x rows) DropGuards(space, runID string) error {
+	_, err := x.h.exec(dropGuardsSQL, space, runID)
+	return err
+}
+
+const (
+	idempotentSQL       = `SELECT request, call_id, at FROM idempotency WHERE space = ? AND principal = ? AND route = ? AND key = ? AND at >= ?`
+	insertIdempotentSQL = `INSERT INTO idempotency(space, principal, route, key, request, call_id, at) VALUES (?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (space, principal, route, key) DO UPDATE SET request = excluded.request, call_id = excluded.call_id, at = excluded.at
+		WHERE at < ?`
+)
+
+func (x rows) IdempotentCall(k calls.IdempotencyKey) (calls.IdempotencyKey, error) {
+	found, err := x.h.queryRow(idempotentSQL, []any{k.Space, k.Principal, k.Route, k.Key, x.Now().Add(-calls.KeptKeys)}, func(r row) error {
+		k.Request, k.CallID, k.At = r.str(0), r.str(1), r.time(2)
+		return nil
+	})
+	if err == nil && !found {
+		err = decision.ErrNotFound
+	}
+	return k, err
+}
+
+func (x rows) InsertIdempotent(k calls.IdempotencyKey) (bool, error) {
+	return x.one(insertIdempotentSQL, k.Space, k.Principal, k.Route, k.Key, k.Request, k.CallID, k.At, k.At.Add(-calls.KeptKeys))
+}
+
+const (
+	countSQL    = `SELECT n FROM counter WHERE space = ? AND name = ?`
+	subtractSQL = `UPDATE counter SET n = n + ? WHERE space = ? AND name = ?`
+	addSQL      = `INSERT INTO counter(space, name, n) VALUES (?, ?, ?) ON CONFLICT (space, name) DO UPDATE SET n = n + excluded.n`
+)
+
+func (x rows) Count(space, name string) (n int64, err error) {
+	_, err = x.h.queryRow(countSQL, []any{space, name}, func(r row) error {
+		n = r.int(0)
+		return nil
+	})
+	return n, err
+}
+
+func (x rows) Add(space, name string, n int64) error {
+	if n < 0 { // a row that would be inserted has to satisfy n >= 0, also where it only updates
+		_, err := x.h.exec(subtractSQL, n, space, name)
+		return err
+	}
+	_, err := x.h.exec(addSQL, space, name, n)
+	return err
+}

@@ -1,0 +1,125 @@
+package sqlite
+
+import (
+	"time"
+
+	"github.com/placet-dev/placet/decision"
+)
+
+const (
+	decisionColumns = `id, space, type, owner_kind, owner_id, n, kind, capability, presentation, request, digest, spec_digest,
+		args_digest, spent_digest, reason, forbid_edits, run_id, call_id, step_id, node, tool, requested_by, metadata, created_at,
+		expires_at, grant_ttl, status, open, needs, choice, decided_by, decided_principal, decided_at, verified, note, edited_args,
+		edited_digest, effective_digest, grant_expires_at, epoch, settled_at, consumed_at, consumed_by, version`
+	decisionSQL       = `SELECT ` + decisionColumns + ` FROM decision WHERE id = ?`
+	insertDecisionSQL = `INSERT INTO decision(` + decisionColumns + `, due_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	updateDecisionSQL = `UPDATE decision SET
+		status = ?, open = ?, choice = ?, decided_by = ?, decided_principal = ?, decided_at = ?, verified = ?, note = ?, edited_args = ?,
+		edited_digest = ?, effective_digest = ?, grant_expires_at = ?, epoch = ?, settled_at = ?, consumed_at = ?, consumed_by = ?,
+		due_at = ?, version = version + 1
+		WHERE id = ? AND status = ? AND digest = ? AND version = ?`
+	insertVoteSQL = `INSERT INTO vote(decision_id, principal, by, choice, shown, edited_digest, note, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`
+)
+
+func (x rows) Decision(id string) (d decision.Decision, err error) {
+	found, err := x.h.queryRow(decisionSQL, []any{id}, func(r row) (err error) {
+		d, err = scanDecision(r)
+		return err
+	})
+	if err == nil && !found {
+		err = decision.ErrNotFound.Say("There is no approval %s.", id)
+	}
+	return d, err
+}
+
+// LockDecision needs no lock of its own: the transaction holds the only one.
+func (x rows) LockDecision(id string) (decision.Decision, error) { return x.Decision(id) }
+
+func scanDecision(r row) (decision.Decision, error) {
+	meta, err := scanMetadata(r.bytes(22))
+	return decision.Decision{
+		ID: r.str(0), Space: r.str(1), Type: decision.Type(r.str(2)),
+		Owner: decision.Ref{Kind: decision.OwnerKind(r.str(3)), ID: r.str(4)}, N: r.int(5),
+		Kind: r.str(6), Capability: r.bytes(7), Presentation: r.bytes(8), Request: r.bytes(9), Digest: r.str(10), SpecDigest: r.str(11),
+		ArgsDigest: r.str(12), SpentDigest: r.str(13), Reason: r.str(14), ForbidEdits: r.bool(15),
+		RunID: r.str(16), CallID: r.str(17), StepID: r.str(18), Node: r.str(19), Tool: r.str(20),
+		RequestedBy: r.str(21), Metadata: meta, CreatedAt: r.time(23), ExpiresAt: r.time(24),
+		GrantTTL: time.Duration(r.int(25)) * time.Microsecond,
+		Status:   decision.Status(r.str(26)), Open: r.bool(27), Needs: int(r.int(28)), Choice: decision.Choice(r.str(29)),
+		DecidedBy: r.str(30), DecidedPrincipal: r.str(31), DecidedAt: r.time(32), Verified: r.bool(33), Note: r.str(34),
+		EditedArgs: r.bytes(35), EditedDigest: r.str(36), EffectiveDigest: r.str(37), GrantExpiresAt: r.time(38), Epoch: r.int(39),
+		SettledAt: r.time(40), ConsumedAt: r.time(41), ConsumedBy: r.int(42), Version: r.int(43),
+	}, err
+}
+
+func (x rows) InsertDecision(d decision.Decision) error {
+	_, err := x.h.exec(insertDecisionSQL,
+		d.ID, d.Space, string(d.Type), string(d.Owner.Kind), d.Owner.ID, d.N, d.Kind, d.Capability, d.Presentation, d.Request, d.Digest, d.SpecDigest,
+		d.ArgsDigest, d.SpentDigest, d.Reason, d.ForbidEdits, d.RunID, d.CallID, d.StepID, d.Node, d.Tool, d.RequestedBy, metadataJSON(d.Metadata), d.CreatedAt,
+		d.ExpiresAt, micros(d.GrantTTL), string(d.Status), d.Open, d.Needs, string(d.Choice), d.DecidedBy, d.DecidedPrincipal, d.DecidedAt, d.Verified, d.Note, d.EditedArgs,
+		d.EditedDigest, d.EffectiveDigest, d.GrantExpiresAt, d.Epoch, d.SettledAt, d.ConsumedAt, d.ConsumedBy, int64(1), dueAt(d))
+	return err
+}
+
+func (x rows) UpdateDecision(prev, d decision.Decision) (bool, error) {
+	return x.one(updateDecisionSQL,
+		string(d.Status), d.Open, string(d.Choice), d.DecidedBy, d.DecidedPrincipal, d.DecidedAt, d.Verified, d.Note, d.EditedArgs,
+		d.EditedDigest, d.EffectiveDigest, d.GrantExpiresAt, d.Epoch, d.SettledAt, d.ConsumedAt, d.ConsumedBy,
+		dueAt(d), d.ID, string(prev.Status), prev.Digest, prev.Version)
+}
+
+func (x rows) InsertVote(v decision.Vote) error {
+	_, err := x.h.exec(insertVoteSQL, v.DecisionID, v.Principal, v.By, string(v.Choice), v.Shown, v.EditedDigest, v.Note, v.At)
+	return err
+}
+
+// micros is a duration as it is stored.
+func micros(d time.Duration) int64 { return int64(d / time.Microsecond) }
+
+// dueAt is when a decision has to be expired, while it still can be.
+func dueAt(d decision.Decision) time.Time {
+	switch d.Status {
+	case decision.Pending:
+		return d.ExpiresAt
+	case decision.Approved:
+		return d.GrantExpiresAt
+	}
+	return time.Time{}
+}
+
+const dueSQL = `SELECT ` + decisionColumns + ` FROM decision WHERE due_at < ? ORDER BY due_at LIMIT ?`
+
+func (x rows) Due(now time.Time, limit int) ([]decision.Decision, error) {
+	return x.decisions(dueSQL, now, pageSize(limit, 100, 1000))
+}
+
+// Decisions lists newest first: ids sort by time.
+func (x rows) Decisions(q decision.Query) ([]decision.Decision, error) {
+	w := where{}
+	if q.CallID != "" {
+		w.and(`owner_kind = 'call' AND owner_id = ?`, q.CallID)
+	}
+	w.and(`space = ?`, q.Space)
+	w.and(`type = ?`, string(q.Type), q.Type != "")
+	if q.Status == decision.Pending {
+		w.and(`status = 'pending'`) // spelt out, so that the index over pending ones serves
+	} else {
+		w.and(`status = ?`, string(q.Status), q.Status != "")
+	}
+	w.and(`open = 1`, nil, q.Open)
+	w.and(`run_id = ?`, q.RunID, q.RunID != "")
+	w.and(`id < ?`, q.After, q.After != "")
+	w.prefix(`id`, q.Prefix)
+	return x.decisions(`SELECT `+decisionColumns+` FROM decision`+w.sql+` ORDER BY id DESC LIMIT ?`, append(w.args, pageSize(q.Limit, 50, 500))...)
+}
+
+func (x rows) decisions(sql string, args ...any) ([]decision.Decision, error) {
+	var ds []decision.Decision
+	err := x.h.query(sql, args, func(r row) error {
+		d, err := scanDecision(r)
+		ds = append(ds, d)
+		return err
+	})
+	return ds, err
+}

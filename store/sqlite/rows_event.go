@@ -1,0 +1,150 @@
+package sqlite
+
+import (
+	"strings"
+
+	"github.com/placet-dev/placet/decision"
+	"github.com/placet-dev/placet/event"
+)
+
+const eventColumns = `seq, space, stream, stream_seq, id, at, type, subject, actor, payload, salt, body_hash, prev_hash, hash`
+
+// insertEventSQL takes several rows: a transition often writes two.
+var insertEventSQL = func() (sql [5]string) {
+	const one = `(?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	for n := 1; n < len(sql); n++ {
+		sql[n] = `INSERT INTO event(seq, space, stream, stream_seq, id, v, at, type, subject, actor, payload, salt, body_hash, prev_hash, hash) VALUES ` +
+			one + strings.Repeat(`, `+one, n-1)
+	}
+	return sql
+}()
+
+func (x rows) InsertEvents(es []event.Event) error {
+	for len(es) > 0 {
+		n := min(len(es), len(insertEventSQL)-1)
+		args := make([]any, 0, 14*n)
+		for _, e := range es[:n] {
+			args = append(args, e.Seq, e.Space, e.Stream, e.StreamSeq, e.ID, e.At, string(e.Type), e.Subject,
+				e.Actor, []byte(e.Payload), e.Salt, e.BodyHash, e.PrevHash, e.Hash)
+		}
+		if _, err := x.h.exec(insertEventSQL[n], args...); err != nil {
+			return err
+		}
+		es = es[n:]
+	}
+	return nil
+}
+
+const (
+	eventsOfStreamSQL = `SELECT ` + eventColumns + ` FROM event WHERE stream = ? AND stream_seq > ? ORDER BY stream_seq`
+	eventsOfAllSQL    = `SELECT ` + eventColumns + ` FROM event WHERE seq > ? ORDER BY seq`
+)
+
+// Events filters by type and subject as it reads: within a stream there are few.
+func (x rows) Events(q event.Query) ([]event.Event, error) {
+	sql, args := eventsOfAllSQL, []any{q.After}
+	if q.Stream != "" {
+		sql, args = eventsOfStreamSQL, []any{q.Stream, q.After}
+	}
+	limit := pageSize(q.Limit, 100, 1000)
+	if len(q.Types) == 0 && q.Subject == "" {
+		sql += ` LIMIT ?`
+		args = append(args, limit)
+	}
+	var es []event.Event
+	err := x.h.query(sql, args, func(r row) error {
+		if len(es) == limit {
+			return nil
+		}
+		if e := scanEvent(r); selects(q, e) {
+			es = append(es, e)
+		}
+		return nil
+	})
+	return es, err
+}
+
+func selects(q event.Query, e event.Event) bool {
+	if q.Subject != "" && e.Subject != q.Subject {
+		return false
+	}
+	for _, t := range q.Types {
+		if t == e.Type {
+			return true
+		}
+	}
+	return len(q.Types) == 0
+}
+
+func scanEvent(r row) event.Event {
+	e := event.Event{
+		Seq: r.int(0), Pos: r.int(0), Space: r.str(1), Stream: r.str(2), StreamSeq: r.int(3), ID: r.str(4), At: r.time(5),
+		Type: event.Type(r.str(6)), Subject: r.str(7), Actor: r.str(8), Payload: r.bytes(9), Salt: r.bytes(10),
+		BodyHash: r.bytes(11), PrevHash: r.bytes(12), Hash: r.bytes(13),
+	}
+	e.Redacted = r.null(9)
+	return e
+}
+
+const emptyEventSQL = `UPDATE event SET actor = NULL, payload = NULL, salt = NULL WHERE stream = ? AND stream_seq = ? AND payload IS NOT NULL`
+
+func (x rows) EmptyEvent(stream string, streamSeq int64) (bool, error) {
+	return x.one(emptyEventSQL, stream, streamSeq)
+}
+
+const (
+	callHeadsSQL = `SELECT 'call:' || id, head_seq, head FROM call WHERE id > ? ORDER BY id LIMIT ?`
+	// orphanSQL finds a stream that has events but neither a root nor a tombstone.
+	orphanSQL = `SELECT stream FROM (SELECT DISTINCT stream FROM event) AS s
+		WHERE NOT EXISTS (SELECT 1 FROM call WHERE 'call:' || id = s.stream)
+		AND NOT EXISTS (SELECT 1 FROM tombstone AS t WHERE t.stream = s.stream)
+		LIMIT 1`
+)
+
+// Heads lists the roots' heads; behind the last one, a stream without a root if there is any.
+func (x rows) Heads(after string, limit int) ([]event.Head, error) {
+	var hs []event.Head
+	add := func(r row) error {
+		hs = append(hs, event.Head{Stream: r.str(0), Seq: r.int(1), Hash: r.bytes(2)})
+		return nil
+	}
+	err := x.h.query(callHeadsSQL, []any{strings.TrimPrefix(after, "call:"), limit}, add)
+	if err != nil || len(hs) > 0 {
+		return hs, err
+	}
+	_, err = x.h.queryRow(orphanSQL, nil, func(r row) error {
+		hs = append(hs, event.Head{Stream: r.str(0)})
+		return nil
+	})
+	return hs, err
+}
+
+const callHeadSQL = `SELECT head_seq, head, space FROM call WHERE id = ?`
+
+func (x rows) RootHead(stream string) (h event.Head, space string, err error) {
+	id, ok := strings.CutPrefix(stream, string(decision.OwnerCall)+":")
+	if !ok {
+		if strings.HasPrefix(stream, "run:") || strings.HasPrefix(stream, "job:") {
+			return h, "", event.ErrNoStream.Say("There is no stream %s.", stream)
+		}
+		return h, "", event.ErrBadStream.Say("%q is not a stream.", stream).Hint("Write run:ID, call:ID or job:ID.")
+	}
+	found, err := x.h.queryRow(callHeadSQL, []any{id}, func(r row) error {
+		h, space = event.Head{Stream: stream, Seq: r.int(0), Hash: r.bytes(1)}, r.str(2)
+		return nil
+	})
+	if err == nil && !found {
+		err = event.ErrNoStream.Say("There is no stream %s.", stream)
+	}
+	return h, space, err
+}
+
+const putCallHeadSQL = `UPDATE call SET head_seq = ?, head = ?, version = version + 1 WHERE id = ?`
+
+func (x rows) PutHead(h event.Head) error {
+	won, err := x.one(putCallHeadSQL, h.Seq, h.Hash, strings.TrimPrefix(h.Stream, "call:"))
+	if err == nil && !won {
+		err = event.ErrNoStream.Say("There is no stream %s.", h.Stream)
+	}
+	return err
+}

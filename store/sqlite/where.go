@@ -1,0 +1,65 @@
+package sqlite
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// where collects the conditions of a list. The texts are constants; what comes
+// from outside is only ever an argument.
+type where struct {
+	sql  string
+	args []any
+}
+
+// and adds a condition with its argument. A trailing false leaves it out.
+func (w *where) and(cond string, arg ...any) {
+	if n := len(arg); n > 1 {
+		if on, ok := arg[n-1].(bool); ok {
+			if !on {
+				return
+			}
+			arg = arg[:n-1]
+		}
+	}
+	if w.sql == "" {
+		w.sql = ` WHERE ` + cond
+	} else {
+		w.sql += ` AND ` + cond
+	}
+	for _, a := range arg {
+		if a != nil {
+			w.args = append(w.args, a)
+		}
+	}
+}
+
+// prefix keeps ids that begin so; the range uses the index, and compares bytes.
+func (w *where) prefix(column, p string) {
+	if p != "" {
+		w.and(column+` >= ? AND `+column+` < ?`, p, p+"\U0010FFFF")
+	}
+}
+
+// metadataJSON is NULL for none.
+func metadataJSON(m map[string]string) []byte {
+	if len(m) == 0 {
+		return nil
+	}
+	b, err := json.Marshal(m)
+	if err != nil {
+		panic(err) // strings always encode
+	}
+	return b
+}
+
+func scanMetadata(b []byte) (map[string]string, error) {
+	if b == nil {
+		return nil, nil
+	}
+	var m map[string]string
+	if err := json.Unmarshal(b, &m); err != nil {
+		return nil, fmt.Errorf("stored metadata: %w", err)
+	}
+	return m, nil
+}

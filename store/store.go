@@ -1,0 +1,114 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/placet-dev/placet/call"
+	"github.com/placet-dev/placet/decision"
+	"github.com/placet-dev/placet/event"
+	"github.com/placet-dev/placet/txn"
+)
+
+// Tx is the union of the nouns' ports. Every noun's own Tx is a part of it.
+type Tx interface {
+	call.Tx // holds decision's and event's
+}
+
+// Rows is what a backend implements: rows in, rows out, nothing judged. Every
+// method belongs to one transaction. What is not there is decision.ErrNotFound.
+type Rows interface {
+	txn.Tx
+	Epoch() int64
+	RestoredTo() time.Time
+	// Touch wakes watchers of the stream once the transaction is committed.
+	Touch(stream string)
+
+	// NextSeq draws the number of the next event; Pos is the same on SQLite.
+	NextSeq() (int64, error)
+	InsertEvents(es []event.Event) error
+	Events(q event.Query) ([]event.Event, error)
+	EmptyEvent(stream string, streamSeq int64) (bool, error)
+	Heads(after string, limit int) ([]event.Head, error)
+	// RootHead is a stream's head and space, from its root's row; event.ErrNoStream.
+	RootHead(stream string) (event.Head, string, error)
+	// PutHead writes the head and raises the root's version.
+	PutHead(h event.Head) error
+
+	Decision(id string) (decision.Decision, error)
+	LockDecision(id string) (decision.Decision, error)
+	Decisions(q decision.Query) ([]decision.Decision, error)
+	Due(now time.Time, limit int) ([]decision.Decision, error)
+	InsertDecision(d decision.Decision) error
+	// UpdateDecision is guarded by prev's status, digest and version; false: another writer won.
+	UpdateDecision(prev, next decision.Decision) (bool, error)
+	InsertVote(v decision.Vote) error
+
+	Call(id string) (call.Call, error)
+	CallByExternalID(space, runID, externalID string) (call.Call, error)
+	Calls(q call.Query) ([]call.Call, error)
+	LeaseEnded(now time.Time, limit int) ([]call.Call, error)
+	// InsertCall reports false when the ids are in use.
+	InsertCall(c call.Call) (bool, error)
+	// UpdateCall is guarded by prev's version, status and fence; false: another writer won.
+	UpdateCall(prev, next call.Call) (bool, error)
+	Attempts(callID string) ([]call.Attempt, error)
+	Attempt(callID string, n int64) (call.Attempt, error)
+	InsertAttempt(a call.Attempt) error
+	UpdateAttempt(prev, next call.Attempt) (bool, error)
+	GuardCount(g call.Guard) (call.Guard, error)
+	PutGuard(g call.Guard) error
+	DropGuards(space, runID string) error
+	IdempotentCall(k call.IdempotencyKey) (call.IdempotencyKey, error)
+	InsertIdempotent(k call.IdempotencyKey) (bool, error)
+
+	// Count reads a counter, Add changes one by n.
+	Count(space, name string) (int64, error)
+	Add(space, name string, n int64) error
+}
+
+// Backend runs transactions over rows. Update and View keep to txn.Store.
+type Backend interface {
+	Update(ctx context.Context, fn func(Rows) error) error
+	View(ctx context.Context, fn func(Rows) error) error
+	Watch(streams ...string) (woken <-chan struct{}, stop func())
+	Close() error
+}
+
+// Store is an opened store. It serves the engines of every noun and is safe for
+// concurrent use.
+type Store struct{ backend Backend }
+
+var _ txn.Store = (*Store)(nil)
+
+// New makes a store of a backend's rows. Backends call it; users call their Open.
+func New(b Backend) *Store { return &Store{b} }
+
+// Update is txn.Store's.
+func (s *Store) Update(ctx context.Context, fn func(txn.Tx) error) error {
+	return s.backend.Update(ctx, func(r Rows) error {
+		t := &tx{Rows: r}
+		if err := fn(t); err != nil {
+			return err
+		}
+		return t.flush()
+	})
+}
+
+// View is txn.Store's.
+func (s *Store) View(ctx context.Context, fn func(txn.Tx) error) error {
+	return s.backend.View(ctx, func(r Rows) error { return fn(&tx{Rows: r}) })
+}
+
+// Watch is txn.Store's.
+func (s *Store) Watch(streams ...string) (<-chan struct{}, func()) {
+	return s.backend.Watch(streams...)
+}
+
+// Close waits for what is in flight and closes the store. Twice is fine.
+func (s *Store) Close() error { return s.backend.Close() }
+
+// ApprovalReason is decision.ApprovalReason on this store.
+func (s *Store) ApprovalReason(ctx context.Context, runID, approvalID string) (string, error) {
+	return decision.ApprovalReason(ctx, s, runID, approvalID)
+}

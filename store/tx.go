@@ -1,0 +1,257 @@
+package store
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+
+	"github.com/placet-dev/placet/call"
+	"github.com/placet-dev/placet/decision"
+	"github.com/placet-dev/placet/event"
+	"github.com/placet-dev/placet/internal/id"
+)
+
+// tx adds to a backend's rows what must be alike on all of them.
+type tx struct {
+	Rows
+	heads     []*head
+	unwritten []event.Event // appended, not yet inserted
+	appended  []event.Event
+}
+
+// head is a stream's end as this transaction knows it.
+type head struct {
+	event.Head
+	space string
+	dirty bool // the root's row does not have it yet
+}
+
+var _ Tx = (*tx)(nil) // every noun's port is here
+
+const pendingCounter = "pending_approvals"
+
+// Append chains events to the end of a stream. They are inserted before the
+// transaction ends, or before it reads events.
+func (t *tx) Append(stream string, es ...event.Event) error {
+	if len(es) == 0 {
+		return nil
+	}
+	h, err := t.head(stream)
+	if err != nil {
+		return err
+	}
+	for _, e := range es {
+		salt := make([]byte, 16)
+		rand.Read(salt)
+		e = event.Seal(e, h.Head, h.space, id.New(id.Event), t.Now(), salt)
+		if e.Seq, err = t.NextSeq(); err != nil {
+			return err
+		}
+		e.Pos = e.Seq
+		h.Head, h.dirty = event.NextHead(e), true
+		t.unwritten = append(t.unwritten, e)
+		t.appended = append(t.appended, e)
+	}
+	t.Touch(stream)
+	return nil
+}
+
+// Appended lists what this transaction appended so far.
+func (t *tx) Appended() []event.Event { return t.appended }
+
+func (t *tx) head(stream string) (*head, error) {
+	for i := range t.heads {
+		if t.heads[i].Stream == stream {
+			return t.heads[i], nil
+		}
+	}
+	h, space, err := t.RootHead(stream)
+	if err != nil {
+		return nil, err
+	}
+	return t.know(h, space), nil
+}
+
+// know remembers a head that came with its root's row.
+func (t *tx) know(h event.Head, space string) *head {
+	for i := range t.heads {
+		if t.heads[i].Stream == h.Stream {
+			return t.heads[i]
+		}
+	}
+	known := &head{Head: h, space: space}
+	t.heads = append(t.heads, known)
+	return known
+}
+
+// flush writes what is still held back: events, and heads whose root was not
+// written after them.
+func (t *tx) flush() error {
+	if err := t.insertEvents(); err != nil {
+		return err
+	}
+	for _, h := range t.heads {
+		if h.dirty {
+			if err := t.PutHead(h.Head); err != nil {
+				return err
+			}
+			h.dirty = false
+		}
+	}
+	return nil
+}
+
+func (t *tx) insertEvents() error {
+	if len(t.unwritten) == 0 {
+		return nil
+	}
+	es := t.unwritten
+	t.unwritten = nil
+	return t.InsertEvents(es)
+}
+
+func (t *tx) Events(q event.Query) ([]event.Event, error) {
+	if err := t.insertEvents(); err != nil {
+		return nil, err
+	}
+	return t.Rows.Events(q)
+}
+
+func (t *tx) Head(stream string) (event.Head, error) {
+	for i := range t.heads {
+		if t.heads[i].Stream == stream {
+			return t.heads[i].Head, nil
+		}
+	}
+	h, _, err := t.RootHead(stream)
+	return h, err
+}
+
+func (t *tx) Redact(stream string, streamSeq int64) (bool, error) {
+	return t.EmptyEvent(stream, streamSeq)
+}
+
+func (t *tx) InsertDecision(d decision.Decision, es ...event.Event) error {
+	if err := t.Rows.InsertDecision(d); err != nil {
+		return err
+	}
+	if d.Type == decision.Approval && d.Status == decision.Pending {
+		if err := t.Add(d.Space, pendingCounter, 1); err != nil {
+			return err
+		}
+	}
+	return t.Append(d.Owner.Stream(), es...)
+}
+
+func (t *tx) PutDecision(prev decision.Decision, ch decision.Change) error {
+	next := ch.Next
+	next.Version = prev.Version + 1
+	won, err := t.UpdateDecision(prev, next)
+	if err != nil {
+		return err
+	}
+	if !won {
+		return decision.ErrMoved.Say("Approval %s changed in the meantime; nothing was written.", prev.ID)
+	}
+	if ch.Vote != nil {
+		if err := t.InsertVote(*ch.Vote); err != nil {
+			return err
+		}
+	}
+	if prev.Type == decision.Approval && prev.Status == decision.Pending && next.Status != decision.Pending {
+		if err := t.Add(prev.Space, pendingCounter, -1); err != nil {
+			return err
+		}
+	}
+	return t.Append(prev.Owner.Stream(), ch.Events...)
+}
+
+func (t *tx) Pending(space string) (int64, error) { return t.Count(space, pendingCounter) }
+
+// Owner binds what waits to this transaction.
+func (t *tx) Owner(r decision.Ref) (decision.Owner, error) {
+	switch r.Kind {
+	case decision.OwnerCall:
+		return call.Owner{Tx: t, ID: r.ID}, nil
+	case decision.OwnerRun, decision.OwnerJob:
+		return nil, decision.ErrNotFound.Say("There is no %s %s.", r.Kind, r.ID)
+	}
+	return nil, fmt.Errorf("unknown owner kind %q", r.Kind)
+}
+
+func (t *tx) Call(id string) (call.Call, error) { return t.known(t.Rows.Call(id)) }
+
+func (t *tx) CallByExternalID(space, runID, externalID string) (call.Call, error) {
+	return t.known(t.Rows.CallByExternalID(space, runID, externalID))
+}
+
+// known remembers the head that came with a call, and shows a later one.
+func (t *tx) known(c call.Call, err error) (call.Call, error) {
+	if err != nil {
+		return c, err
+	}
+	c.Head = t.know(c.Head, c.Space).Head
+	return c, nil
+}
+
+func (t *tx) InsertCall(c call.Call, es ...event.Event) error {
+	h := t.know(event.Head{Stream: c.Stream()}, c.Space)
+	if err := t.Append(c.Stream(), es...); err != nil {
+		return err
+	}
+	c.Head, c.Version = h.Head, 1
+	ok, err := t.Rows.InsertCall(c)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return call.ErrCallConflict.Say("Run %s has a call %q already.", c.RunID, c.ExternalID)
+	}
+	h.dirty = false
+	return nil
+}
+
+func (t *tx) PutCall(prev, next call.Call, es ...event.Event) error {
+	if err := t.Append(prev.Stream(), es...); err != nil {
+		return err
+	}
+	h, err := t.head(prev.Stream())
+	if err != nil {
+		return err
+	}
+	next.Head, next.Version = h.Head, prev.Version+1
+	won, err := t.UpdateCall(prev, next)
+	if err != nil {
+		return err
+	}
+	if !won {
+		return decision.ErrMoved.Say("Call %s changed in the meantime; nothing was written.", prev.ID)
+	}
+	h.dirty = false
+	return nil
+}
+
+func (t *tx) PutAttempt(prev, next call.Attempt) error {
+	won, err := t.UpdateAttempt(prev, next)
+	if err == nil && !won {
+		err = decision.ErrMoved.Say("Attempt %d at call %s changed in the meantime; nothing was written.", prev.N, prev.CallID)
+	}
+	return err
+}
+
+func (t *tx) PutIdempotent(k call.IdempotencyKey) error {
+	ok, err := t.InsertIdempotent(k)
+	if err == nil && !ok {
+		err = decision.ErrMoved.Say("The idempotency key was used in the meantime; nothing was written.")
+	}
+	return err
+}
+
+// FindIdempotent reads a key's record; found is false if there is none.
+func (t *tx) FindIdempotent(k call.IdempotencyKey) (call.IdempotencyKey, bool, error) {
+	got, err := t.IdempotentCall(k)
+	if errors.Is(err, decision.ErrNotFound) {
+		return k, false, nil
+	}
+	return got, err == nil, err
+}
