@@ -1,0 +1,57 @@
+# Placet: everything a newcomer needs is here. `make` alone lists the targets.
+
+GO      ?= go
+BIN     := bin
+RACE    := ./fault ./txn ./event ./decision ./call ./store/... ./tool ./policy/... ./placettest .
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+.PHONY: build
+build: ## Build the binary into bin/placet
+	@mkdir -p $(BIN)
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X github.com/placet-dev/placet/internal/cli.version=$(VERSION)" -o $(BIN)/placet ./cmd/placet
+
+.PHONY: demo
+demo: build ## Park a real tool call, run one to its end, leave one to decide yourself
+	@$(BIN)/placet demo .demo
+
+.PHONY: test
+test: ## Run every test
+	$(GO) vet ./...
+	$(GO) test ./...
+
+.PHONY: race
+race: ## Run the tests of everything concurrent under the race detector, with fewer rounds
+	CGO_ENABLED=1 $(GO) test -race $(RACE)
+
+.PHONY: check
+check: fmt lint test race ## Everything that a change has to pass
+
+.PHONY: fmt
+fmt: ## Fail if a file is not formatted
+	@out=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "not formatted:"; echo "$$out"; exit 1; fi
+
+.PHONY: lint
+lint: ## Run the linters; builds them at their pinned versions the first time
+	@.ci/lint
+
+.PHONY: bench
+bench: ## Measure the floor and the product side by side, as ratios
+	$(GO) run ./internal/bench
+
+FUZZTIME ?= 30s
+.PHONY: fuzz
+fuzz: ## Fuzz every target for FUZZTIME (30s)
+	@set -e; for pkg in $$($(GO) list ./...); do \
+		for target in $$($(GO) test -list '^Fuzz' $$pkg 2>/dev/null | grep '^Fuzz' || true); do \
+			echo "$$pkg $$target"; $(GO) test $$pkg -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 20x; \
+		done; done
+
+.PHONY: clean
+clean: ## Remove what was built
+	rm -rf $(BIN) .demo

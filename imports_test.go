@@ -1,0 +1,126 @@
+package placet_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/placet-dev/placet"
+
+// law is the import law (docs/architecture.md): which of our packages each of
+// ours may import. A package without a row fails, and so does a row without a
+// package. "*" may know everything.
+var law = map[string]string{
+	"fault":            "",
+	"canon":            "",
+	"internal/id":      "",
+	"internal/process": "",
+	"internal/migrate": "",
+	"txn":              "fault",
+	"event":            "fault canon txn",
+	"tool":             "fault canon internal/process",
+	"request":          "fault canon tool",
+	"policy":           "fault canon tool request",
+	"policy/rules":     "fault canon tool request policy",
+	"decision":         "fault canon txn event tool request policy internal/id",
+	"call":             "fault canon txn event tool request policy decision internal/id internal/process",
+	"store":            "fault canon txn event tool request policy decision call internal/id",
+	"store/storetest":  "fault canon txn event tool request policy decision call store internal/id internal/process",
+	"store/sqlite":     "fault canon txn event tool request policy decision call store internal/id internal/migrate",
+	"":                 "fault txn event tool request policy decision call store",
+	"placettest":       "fault txn event tool request policy decision call store store/sqlite",
+	"internal/config":  "fault canon tool request policy policy/rules call",
+	"internal/display": "fault canon tool",
+	"internal/cli":     "*",
+	"internal/bench":   "*",
+	"cmd/placet":       "internal/cli",
+}
+
+// thirdParty says which packages may import which modules besides the standard
+// library and golang.org/x. Packages that are not named may import none.
+var thirdParty = map[string]string{
+	"internal/id":     "github.com/google/uuid",
+	"tool":            "github.com/santhosh-tekuri/jsonschema github.com/go-json-experiment/json github.com/google/jsonschema-go",
+	"policy/rules":    "cel.dev/cel-go cel.dev/expr google.golang.org/protobuf github.com/go-json-experiment/json",
+	"internal/config": "go.yaml.in/yaml",
+	"store/sqlite":    "modernc.org/sqlite modernc.org/libc",
+	"internal/cli":    "github.com/spf13/cobra github.com/spf13/pflag",
+	"internal/bench":  "modernc.org/sqlite",
+}
+
+type pkg struct {
+	ImportPath string
+	Imports    []string
+}
+
+func packages(t *testing.T) []pkg {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", "./...").Output()
+	if err != nil {
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			t.Fatalf("go list: %s", exit.Stderr)
+		}
+		t.Fatal(err)
+	}
+	var ps []pkg
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p pkg
+		if err := dec.Decode(&p); err == io.EOF {
+			return ps
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		ps = append(ps, p)
+	}
+}
+
+func TestImportLaw(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for _, p := range packages(t) {
+		name := strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/")
+		seen[name] = true
+		row, ok := law[name]
+		if strings.HasPrefix(name, "examples/") {
+			row, ok = "*", true
+		}
+		if !ok {
+			t.Errorf("package %q has no row in the import law", name)
+			continue
+		}
+		for _, imp := range p.Imports {
+			checkImport(t, name, row, imp)
+		}
+	}
+	for name := range law {
+		if !seen[name] {
+			t.Errorf("the import law has a row for %q, which does not exist", name)
+		}
+	}
+}
+
+func checkImport(t *testing.T, name, row, imp string) {
+	t.Helper()
+	if ours, ok := strings.CutPrefix(imp, module); ok {
+		ours = strings.TrimPrefix(ours, "/")
+		if row != "*" && !slices.Contains(strings.Fields(row), ours) {
+			t.Errorf("%s may not import %s", name, ours)
+		}
+		return
+	}
+	if !strings.Contains(strings.Split(imp, "/")[0], ".") || strings.HasPrefix(imp, "golang.org/x/") || row == "*" && name != "internal/cli" {
+		return
+	}
+	for _, allowed := range strings.Fields(thirdParty[name]) {
+		if imp == allowed || strings.HasPrefix(imp, allowed+"/") {
+			return
+		}
+	}
+	t.Errorf("%s may not import %s", name, imp)
+}

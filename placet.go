@@ -1,0 +1,142 @@
+package placet
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/placet-dev/placet/call"
+	"github.com/placet-dev/placet/decision"
+	"github.com/placet-dev/placet/event"
+	"github.com/placet-dev/placet/policy"
+	"github.com/placet-dev/placet/store"
+	"github.com/placet-dev/placet/tool"
+)
+
+// Config says what Placet works with. Store and Tools are required.
+type Config struct {
+	Store *store.Store
+	Tools *tool.Registry
+	// Policy judges each request. Default: by side-effect class.
+	Policy policy.Policy
+	Guards call.Guards
+	// ApprovalTTL bounds how long a request may stay pending, GrantTTL how old a
+	// yes may be when it is acted on. Default: 0, no limit.
+	ApprovalTTL, GrantTTL time.Duration
+	// Observer hears of each event after its commit. Default: nobody.
+	Observer event.Observer
+	// Sweep is how often overdue approvals and lost attempts are looked after
+	// once Start was called. Default: 5 s.
+	Sweep time.Duration
+	// Log gets what nobody else is told. Default: slog.Default().
+	Log *slog.Logger
+}
+
+// Placet is the engines over one store.
+type Placet struct {
+	Calls    *call.Executor
+	Operator decision.Operator
+
+	every time.Duration
+	log   *slog.Logger
+	mu    sync.Mutex
+	stop  context.CancelCauseFunc
+	done  chan struct{}
+}
+
+// ErrStopping is the cause of contexts that end because Stop was called.
+var ErrStopping = errors.New("placet is stopping")
+
+const (
+	defaultSweep = 5 * time.Second
+	sweepAtOnce  = 100 // rows a sweep looks at before it lets others write
+)
+
+// Open wires the engines. It starts nothing. A configuration that cannot work
+// is call.ErrUsage with a sentence that says what is wrong.
+func Open(c Config) (*Placet, error) {
+	switch {
+	case c.Store == nil:
+		return nil, call.ErrUsage.Say("placet.Config.Store is missing.").Hint("Set it to what sqlite.Open returned.")
+	case c.Tools == nil:
+		return nil, call.ErrUsage.Say("placet.Config.Tools is missing.").Hint("Set it to a tool.Registry.")
+	case c.Sweep < 0:
+		return nil, call.ErrUsage.Say("placet.Config.Sweep is negative.")
+	}
+	if c.Sweep == 0 {
+		c.Sweep = defaultSweep
+	}
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	return &Placet{
+		Calls: call.NewExecutor(call.Config{
+			Store: c.Store, Tools: c.Tools, Policy: c.Policy, Guards: c.Guards, Observer: c.Observer,
+			ApprovalTTL: c.ApprovalTTL, GrantTTL: c.GrantTTL, Log: c.Log,
+		}),
+		Operator: decision.Operator{Store: c.Store, Observer: c.Observer},
+		every:    c.Sweep,
+		log:      c.Log,
+	}, nil
+}
+
+// Start looks after overdue approvals and lost attempts in the background until
+// Stop. It returns once the first sweep has succeeded: the store answers. It
+// starts no tool. Starting twice is fine.
+func (p *Placet) Start(ctx context.Context) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stop != nil {
+		return nil
+	}
+	if _, err := p.Calls.Sweep(ctx, sweepAtOnce); err != nil {
+		return err
+	}
+	run, stop := context.WithCancelCause(context.Background())
+	p.stop, p.done = stop, make(chan struct{})
+	go p.sweep(run, p.done)
+	return nil
+}
+
+func (p *Placet) sweep(ctx context.Context, done chan<- struct{}) {
+	defer close(done)
+	tick := time.NewTicker(p.every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		for {
+			n, err := p.Calls.Sweep(ctx, sweepAtOnce)
+			if err != nil && ctx.Err() == nil {
+				p.log.Error("a sweep failed; it is tried again", "error", err)
+			}
+			if err != nil || n < sweepAtOnce {
+				break
+			}
+		}
+	}
+}
+
+// Stop ends the sweeps, waits for tools that outlived their time limit so that
+// their outcomes are stored, and returns when that is done or ctx ends. It does
+// not close the store. Stopping twice, or before Start, is fine.
+func (p *Placet) Stop(ctx context.Context) error {
+	p.mu.Lock()
+	stop, done := p.stop, p.done
+	p.stop, p.done = nil, nil
+	p.mu.Unlock()
+	if stop != nil {
+		stop(ErrStopping)
+		select {
+		case <-done:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return p.Calls.Wait(ctx)
+}

@@ -1,0 +1,71 @@
+package placet_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/placet-dev/placet"
+	"github.com/placet-dev/placet/call"
+	"github.com/placet-dev/placet/decision"
+	"github.com/placet-dev/placet/event"
+	"github.com/placet-dev/placet/store/sqlite"
+	"github.com/placet-dev/placet/tool"
+)
+
+func TestOpenNamesWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	if _, err := placet.Open(placet.Config{}); !errors.Is(err, call.ErrUsage) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestStartExpiresWhatIsOverdue(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	st, err := sqlite.Open(ctx, filepath.Join(t.TempDir(), "placet.db"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	refund, err := tool.NewRegistry(tool.Tool{
+		Spec: tool.Spec{Name: "refund", InputSchema: json.RawMessage(`{"type":"object"}`), SideEffect: tool.RemoteMutation},
+		Run: tool.RunnerFunc(func(context.Context, tool.Call) (json.RawMessage, error) {
+			return json.RawMessage(`null`), nil
+		}),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := placet.Open(placet.Config{Store: st, Tools: refund, ApprovalTTL: time.Microsecond, Sweep: time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	var waits *call.PendingError
+	if _, err := p.Calls.Call(ctx, "refund", []byte(`{}`)); !errors.As(err, &waits) {
+		t.Fatalf("got %v", err)
+	}
+	w, err := event.Wait(ctx, st, event.Waiting{Stream: "call:" + waits.CallID, Types: []event.Type{event.ApprovalExpired}})
+	if err != nil || w.Outcome != event.Matched {
+		t.Fatalf("got %+v, %v", w, err)
+	}
+	err = p.Operator.Approve(ctx, waits.RunID, waits.ApprovalID, "ana", "")
+	if !errors.Is(err, decision.ErrApprovalExpired) {
+		t.Errorf("got %v", err)
+	}
+	for range 2 {
+		if err := p.Stop(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
