@@ -9,8 +9,8 @@ import (
 
 const eventColumns = `seq, space, stream, stream_seq, id, at, type, subject, actor, payload, salt, body_hash, prev_hash, hash`
 
-// insertEventSQL takes several rows: a transition often writes two.
-var insertEventSQL = func() (sql [5]string) {
+// insertEventsSQL takes several rows: a transition often writes two.
+var insertEventsSQL = func() (sql [5]string) {
 	const one = `(?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 	for n := 1; n < len(sql); n++ {
 		sql[n] = `INSERT INTO event(seq, space, stream, stream_seq, id, v, at, type, subject, actor, payload, salt, body_hash, prev_hash, hash) VALUES ` +
@@ -21,13 +21,13 @@ var insertEventSQL = func() (sql [5]string) {
 
 func (x rows) InsertEvents(es []event.Event) error {
 	for len(es) > 0 {
-		n := min(len(es), len(insertEventSQL)-1)
+		n := min(len(es), len(insertEventsSQL)-1)
 		args := make([]any, 0, 14*n)
 		for _, e := range es[:n] {
 			args = append(args, e.Seq, e.Space, e.Stream, e.StreamSeq, e.ID, e.At, string(e.Type), e.Subject,
 				e.Actor, []byte(e.Payload), e.Salt, e.BodyHash, e.PrevHash, e.Hash)
 		}
-		if _, err := x.h.exec(insertEventSQL[n], args...); err != nil {
+		if _, err := x.h.exec(insertEventsSQL[n], args...); err != nil {
 			return err
 		}
 		es = es[n:]
