@@ -16,10 +16,10 @@ import (
 // id works too, for a call that exists.
 //
 // With a decided record it resumes; with a pending one it returns the same
-// [*PendingError] and parks nothing. A call that ended is not run again: its
-// record is [ErrAlreadyDecided], or the recorded result where no approval was
-// needed. While it runs the answer is [ErrRunning]. With another tool or other
-// arguments it is [ErrCallConflict].
+// [*PendingError] and parks nothing. A call whose grant is spent is
+// [ErrAlreadyDecided]. One that needed no approval is [ErrRunning] while it
+// runs, and afterwards its recorded result. With another tool or other arguments
+// it is [ErrCallConflict].
 func (e *Executor) RunCall(ctx context.Context, runID, callID, toolName string, args []byte, opts ...Option) (Result, error) {
 	s, o, err := e.find(ctx, runID, callID, toolName, args, opts)
 	if err != nil {
@@ -136,10 +136,12 @@ func (e *Executor) again(ctx context.Context, s subject, o options) (Result, err
 			return Result{}, err
 		}
 	}
-	if s.call.Status == Running && !s.interrupted() {
-		return Result{}, s.call.ErrStillRunning()
-	}
+	running := s.call.Status == Running && !s.interrupted()
 	switch {
+	case running && s.grant != nil && s.grant.Status == decision.Consumed:
+		return Result{}, e.errSpent(s)
+	case running:
+		return Result{}, s.call.ErrStillRunning()
 	case s.grant == nil:
 		return e.againUnasked(ctx, s)
 	case s.grant.Status == decision.Pending:
