@@ -3,6 +3,7 @@ package rules
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -120,7 +121,7 @@ func (e *evaluation) condition(r *rule) (bool, error) {
 // eval runs one expression within what is left of time and cost.
 func (e *evaluation) eval(p cel.Program) (ref.Val, error) {
 	if e.ctx.Err() != nil {
-		return nil, fmt.Errorf("the rules took longer than %v", TimeLimit)
+		return nil, errTime
 	}
 	v, details, err := p.ContextEval(e.ctx, &e.vars)
 	if details != nil {
@@ -128,14 +129,22 @@ func (e *evaluation) eval(p cel.Program) (ref.Val, error) {
 			e.cost += *c
 		}
 	}
-	if e.cost > CostLimit {
-		return nil, fmt.Errorf("the rules cost more than %d operations", CostLimit)
-	}
-	if err == nil && v == nil {
-		err = fmt.Errorf("the expression has no value")
+	switch {
+	case e.cost > CostLimit:
+		return nil, errCost
+	case err != nil && e.ctx.Err() != nil:
+		return nil, errTime
+	case err == nil && v == nil:
+		return nil, errValue
 	}
 	return v, err
 }
+
+var (
+	errTime  = fmt.Errorf("the rules took longer than %v", TimeLimit)
+	errCost  = fmt.Errorf("the rules cost more than %d operations", CostLimit)
+	errValue = errors.New("the expression has no value")
+)
 
 // ruling is what follows from a rule that matched.
 func (e *evaluation) ruling(r *rule) (policy.Ruling, error) {

@@ -15,7 +15,7 @@ const (
 
 	// CostLimit bounds what all expressions of one evaluation may cost together, in CEL's
 	// units: about one for each operation, and one for every ten bytes of text looked at.
-	CostLimit = 200_000
+	CostLimit = 100_000
 	// TimeLimit bounds how long one evaluation may take. It is a second fence: CostLimit
 	// is reached first and, unlike time, alike on every machine.
 	TimeLimit = 100 * time.Millisecond
