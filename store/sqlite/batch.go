@@ -218,7 +218,7 @@ func (b *batch) handOn() {
 }
 
 func (b *batch) next() *call {
-	if b.alone || len(b.calls) >= batchCalls || b.dead() != nil || time.Since(b.since) > batchWork {
+	if b.alone || len(b.calls) >= batchCalls || b.dead() != nil || time.Since(b.since) > b.w.maxWork {
 		return nil
 	}
 	k := b.w.queue.next()

@@ -26,10 +26,8 @@ type engine struct {
 	watcher *watcher
 	strict  strict
 
-	mu     sync.RWMutex // held for reading by whoever starts something
-	closed bool
-	once   sync.Once
-	ended  error
+	once  sync.Once // for close
+	ended error
 }
 
 // openEngine opens the database at path, creates it if need be, and brings its
@@ -110,11 +108,6 @@ func (e *engine) view(ctx context.Context, fn func(*handle) error) error {
 	if err := e.strict.enter(e.o.Hooks); err != nil {
 		return err
 	}
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	if e.closed {
-		return errClosed
-	}
 	defer e.strict.inside(e.o.Hooks)()
 	return e.readers.read(ctx, fn)
 }
@@ -132,9 +125,9 @@ func (e *engine) close() error {
 }
 
 func (e *engine) shutdown() error {
-	e.mu.Lock()
-	e.closed = true
-	e.mu.Unlock()
+	if e.writer != nil {
+		e.writer.refuseNew()
+	}
 	err := errors.Join(e.watcher.close(), e.readers.close())
 	if e.writer != nil {
 		err = errors.Join(err, e.writer.close()) // last: SQLite's last connection folds the log back

@@ -20,7 +20,7 @@ const (
 // been answered: first it copies what can be copied while reads go on, then it
 // holds up new reads for the short rest.
 func (w *writer) fold() {
-	if w.c == nil || time.Now().Before(w.foldAfter) || w.e.file.logSize() <= walLimit {
+	if w.c == nil || time.Now().Before(w.foldAfter) || w.e.file.logSize() <= w.maxLog {
 		return
 	}
 	if err := w.foldOnce(); err != nil {

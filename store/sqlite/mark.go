@@ -5,6 +5,7 @@ import (
 	"hash/crc32"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -51,23 +52,45 @@ func restored(path, why string) error {
 type markFile struct {
 	path string
 	f    *os.File
-	buf  [markSize]byte
+	ino  uint64
+
+	// What was last read or written, so that an unchanged file is not parsed.
+	raw  [markSize]byte
+	last mark
+	ok   bool
 }
 
 // markSize fits one write, so that a killed process leaves the old or the new.
 const (
-	markSize   = 128
-	markFormat = "placet-mark 1 %s %d %d %d"
+	markSize = 128
+	markHead = "placet-mark 1"
 )
 
 func openMark(path string) (*markFile, error) {
 	m := &markFile{path: path + ".mark"}
-	var err error
-	m.f, err = openPrivate(m.path)
-	return m, err
+	return m, m.open()
 }
 
-func (m *markFile) close() { m.f.Close() }
+func (m *markFile) open() error {
+	f, err := openPrivate(m.path)
+	if err != nil {
+		return err
+	}
+	var s unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &s); err != nil {
+		f.Close()
+		return fmt.Errorf("look at %s: %w", m.path, err)
+	}
+	m.close()
+	m.f, m.ino = f, s.Ino
+	return nil
+}
+
+func (m *markFile) close() {
+	if m.f != nil {
+		m.f.Close()
+	}
+}
 
 // read returns the mark; ok is false where there is none, or none that makes
 // sense: a power cut may leave that, and it must not stop the store.
@@ -75,36 +98,33 @@ func (m *markFile) read() (k mark, ok bool, err error) {
 	if err := m.follow(); err != nil {
 		return k, false, err
 	}
-	n, err := m.f.ReadAt(m.buf[:], 0)
-	if err != nil && err != io.EOF {
+	var raw [markSize]byte
+	if _, err := m.f.ReadAt(raw[:], 0); err != nil && err != io.EOF {
 		return k, false, fmt.Errorf("read %s: %w", m.path, err)
 	}
-	k, ok = parseMark(m.buf[:n])
-	return k, ok, nil
+	if raw != m.raw || !m.ok {
+		m.raw = raw
+		m.last, m.ok = parseMark(raw)
+	}
+	return m.last, m.ok, nil
 }
 
-// follow opens the file again where it was removed or put in another's place.
+// follow opens the file again where it was removed or another was put in its place.
 func (m *markFile) follow() error {
-	var open, named unix.Stat_t
-	if err := unix.Fstat(int(m.f.Fd()), &open); err != nil {
-		return fmt.Errorf("look at %s: %w", m.path, err)
-	}
-	if err := unix.Lstat(m.path, &named); err == nil && named.Ino == open.Ino && named.Dev == open.Dev {
+	var named unix.Stat_t
+	if err := unix.Lstat(m.path, &named); err == nil && named.Ino == m.ino {
 		return nil
 	}
-	f, err := openPrivate(m.path)
-	if err != nil {
-		return err
-	}
-	m.f.Close()
-	m.f = f
-	return nil
+	return m.open()
 }
 
 func (m *markFile) write(k mark) error {
-	if _, err := m.f.WriteAt(k.bytes(), 0); err != nil {
+	raw := k.raw()
+	if _, err := m.f.WriteAt(raw[:], 0); err != nil {
+		m.ok = false
 		return fmt.Errorf("write %s: %w", m.path, err)
 	}
+	m.raw, m.last, m.ok = raw, k, true
 	return nil
 }
 
@@ -116,19 +136,28 @@ func (m *markFile) writeDurably(k mark) error {
 	return m.f.Sync()
 }
 
-func (k mark) bytes() []byte {
-	s := fmt.Sprintf(markFormat, k.store, k.epoch, k.seq, k.lastAt)
-	s = fmt.Sprintf("%s %08x", s, crc32.ChecksumIEEE([]byte(s)))
-	return []byte(fmt.Sprintf("%-*s\n", markSize-1, s))
+// raw is the line that a mark is kept as: words, a checksum over them, padding.
+func (k mark) raw() (raw [markSize]byte) {
+	b := append(raw[:0], markHead...)
+	b = append(append(b, ' '), k.store...)
+	for _, n := range []int64{k.epoch, k.seq, k.lastAt} {
+		b = strconv.AppendInt(append(b, ' '), n, 10)
+	}
+	b = strconv.AppendUint(append(b, ' '), uint64(crc32.ChecksumIEEE(b)), 16)
+	for i := len(b); i < markSize-1; i++ {
+		raw[i] = ' '
+	}
+	raw[markSize-1] = '\n'
+	return raw
 }
 
-func parseMark(b []byte) (k mark, ok bool) {
-	s := strings.TrimSpace(string(b))
+func parseMark(raw [markSize]byte) (k mark, ok bool) {
+	s := strings.TrimSpace(string(raw[:]))
 	i := strings.LastIndexByte(s, ' ')
-	if len(b) != markSize || i < 0 || s[i+1:] != fmt.Sprintf("%08x", crc32.ChecksumIEEE([]byte(s[:i]))) {
+	if i < 0 || s[i+1:] != strconv.FormatUint(uint64(crc32.ChecksumIEEE([]byte(s[:i]))), 16) {
 		return k, false
 	}
-	n, err := fmt.Sscanf(s[:i], markFormat, &k.store, &k.epoch, &k.seq, &k.lastAt)
+	n, err := fmt.Sscanf(s[:i], markHead+" %s %d %d %d", &k.store, &k.epoch, &k.seq, &k.lastAt)
 	return k, err == nil && n == 4
 }
 

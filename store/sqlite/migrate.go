@@ -120,22 +120,3 @@ func newStoreID() string {
 	rand.Read(id[:]) // never fails
 	return hex.EncodeToString(id[:])
 }
-
-// copyTo writes a consistent copy of the database to a new file in dir, 0600
-// and flushed, under a temporary name that it returns.
-func copyTo(ctx context.Context, c *conn, dir string) (tmp string, err error) {
-	f, err := os.CreateTemp(dir, ".placet-copy-*") // mode 0600
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	tmp = f.Name()
-	if _, err = c.exec(ctx, `VACUUM INTO ?`, tmp); err == nil {
-		err = f.Sync()
-	}
-	if err != nil {
-		os.Remove(tmp)
-		return "", err
-	}
-	return tmp, nil
-}

@@ -15,10 +15,11 @@ const (
 type readers struct {
 	e    *engine
 	free chan *conn // nil: still to be opened
+	quit chan struct{}
 }
 
 func newReaders(e *engine) *readers {
-	p := &readers{e, make(chan *conn, e.o.Readers)}
+	p := &readers{e, make(chan *conn, e.o.Readers), make(chan struct{})}
 	for range e.o.Readers {
 		p.free <- nil
 	}
@@ -27,8 +28,15 @@ func newReaders(e *engine) *readers {
 
 func (p *readers) take(ctx context.Context) (*conn, error) {
 	select {
+	case <-p.quit:
+		return nil, errClosed
+	default:
+	}
+	select {
 	case c := <-p.free:
 		return p.open(c)
+	case <-p.quit:
+		return nil, errClosed
 	case <-ctx.Done():
 		return nil, notBegun(ctx)
 	}
@@ -48,6 +56,7 @@ func (p *readers) open(c *conn) (*conn, error) {
 
 // close waits for the reads that are under way.
 func (p *readers) close() (err error) {
+	close(p.quit)
 	for range p.e.o.Readers {
 		if c := <-p.free; c != nil {
 			if e := c.close(); err == nil {

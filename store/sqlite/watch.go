@@ -37,8 +37,10 @@ type watcher struct {
 	fresh  bool  // somebody came while nobody else watched
 	cursor int64 // up to here everything has been told
 
+	// Of the goroutine alone.
 	c       *conn
 	version int64
+	epoch   int64
 }
 
 func newWatcher(e *engine) *watcher {
@@ -219,10 +221,11 @@ func (w *watcher) tookFresh() bool {
 // committed between their coming and now would be passed over, hence the wake.
 func (w *watcher) start() error {
 	var last int64
-	err := w.read(lastRowSQL, nil, func(r row) error { last = r.int(0); return nil })
+	epoch, err := w.read(lastRowSQL, nil, func(r row) error { last = r.int(0); return nil })
 	if err != nil {
 		return err
 	}
+	w.epoch = epoch
 	w.mu.Lock()
 	w.cursor = last
 	w.mu.Unlock()
@@ -234,17 +237,18 @@ func (w *watcher) news() error {
 	w.mu.Lock()
 	from := w.cursor
 	w.mu.Unlock()
-	rows, last := 0, from
+	last, rows := from, 0
 	streams := map[string]struct{}{}
-	err := w.read(newRowsSQL, []any{from}, func(r row) error {
-		rows, last = rows+1, r.int(0)
+	epoch, err := w.read(newRowsSQL, []any{from}, func(r row) error {
+		last = r.int(0)
+		rows++
 		streams[r.str(1)] = struct{}{}
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	if rows > newRowsMax { // more than is worth reading
+	if epoch != w.epoch || rows > newRowsMax { // everything is new, or more than is worth reading
 		return w.start()
 	}
 	w.mu.Lock()
@@ -256,8 +260,12 @@ func (w *watcher) news() error {
 	return nil
 }
 
-func (w *watcher) read(sql string, args []any, each func(row) error) error {
-	return w.e.readers.read(context.Background(), func(h *handle) error { return h.query(sql, args, each) })
+func (w *watcher) read(sql string, args []any, each func(row) error) (epoch int64, err error) {
+	err = w.e.readers.read(context.Background(), func(h *handle) error {
+		epoch = h.epoch()
+		return h.query(sql, args, each)
+	})
+	return epoch, err
 }
 
 func (w *watcher) close() error {

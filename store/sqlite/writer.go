@@ -31,7 +31,11 @@ type writer struct {
 	waitFrom   time.Time    // since when other processes keep us from writing
 	running    atomic.Int64 // when the closure that has the batch began, for the log
 	statements int
-	foldAfter  time.Time
+
+	// Bounds of a batch and of the log; variables so that tests can move them.
+	maxWork   time.Duration
+	maxLog    int64
+	foldAfter time.Time
 }
 
 func newWriter(e *engine, c *conn, lock *lockFiles, m *markFile, seen mark) *writer {
@@ -40,6 +44,9 @@ func newWriter(e *engine, c *conn, lock *lockFiles, m *markFile, seen mark) *wri
 		queue: queue{woken: make(chan struct{}, 1)},
 		baton: make(chan struct{}, 1),
 		done:  make(chan struct{}),
+
+		maxWork: batchWork,
+		maxLog:  walLimit,
 	}
 	w.life, w.stop = context.WithCancel(context.Background())
 	w.opened()
@@ -61,15 +68,21 @@ func (w *writer) loop() {
 
 // close waits for the batch that has begun and refuses the rest.
 func (w *writer) close() error {
-	w.queue.close()
-	w.stop()
+	w.refuseNew()
 	<-w.done
 	w.lock.close()
 	w.mark.close()
 	if w.c == nil {
 		return nil
 	}
+	_, _ = w.c.one(context.Background(), foldPassive) // for those who still have it open
 	return w.c.close()
+}
+
+// refuseNew ends the waits of those that have not begun.
+func (w *writer) refuseNew() {
+	w.queue.close()
+	w.stop()
 }
 
 // serve runs one batch: all who wait, or k alone. It returns those who are owed
@@ -201,9 +214,14 @@ func (w *writer) beginSQL(until time.Time) error {
 	if err := w.before(beginSQL); err != nil {
 		return txn.ErrNotCommitted.Because(err)
 	}
-	until = later(until, time.Now().Add(10*time.Millisecond)) // who has just got the lock files may try
-	ctx, cancel := context.WithDeadline(w.life, until)
-	defer cancel()
+	ctx := w.life
+	if contended := time.Since(w.waitFrom) > time.Millisecond; contended {
+		// Some of the time is used up; without this, SQLite would wait for all of it again.
+		// Who has just got the lock files may try at least.
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, later(until, time.Now().Add(10*time.Millisecond)))
+		defer cancel()
+	}
 	_, err := w.c.exec(ctx, beginSQL)
 	switch {
 	case err == nil:
@@ -257,9 +275,9 @@ func (w *writer) checkLife(m meta) error {
 	if ok {
 		why = m.wentBack(k)
 	}
-	if raised := m.store == w.seen.store && m.epoch > w.seen.epoch || ok && m.epoch > w.seen.epoch && k.epoch == m.epoch; why == "" && !raised {
-		why = m.wentBack(w.seen)
-		if why != "" {
+	raised := m.epoch > w.seen.epoch && (ok || m.store == w.seen.store) // by our own command: the mark agrees, or is lost
+	if why == "" && !raised {
+		if why = m.wentBack(w.seen); why != "" {
 			w.writeMark() // so that others see it too, and accept-restore finds it
 		}
 	}
