@@ -30,8 +30,9 @@ func Invoke(ctx context.Context, t *Tool, c Call, late func(Outcome)) Outcome {
 	var answered atomic.Bool // by whoever is first: the tool, or the end of its context
 	done := make(chan Outcome, 1)
 	go t.attempt(ctx, c, func(o Outcome) {
-		cancel()
-		if answered.CompareAndSwap(false, true) {
+		first := answered.CompareAndSwap(false, true)
+		cancel() // after it: else this end of the context could be taken for a caller's
+		if first {
 			done <- o
 		} else if late != nil {
 			late(o)
