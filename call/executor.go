@@ -52,7 +52,7 @@ type Executor struct {
 	Config
 	maxPending int64
 	misuse     error          // why every method refuses; nil: the configuration is usable
-	late       sync.WaitGroup // tools that outlived their time
+	working    tally
 }
 
 // NewExecutor makes an executor. A configuration that cannot work makes every
@@ -262,12 +262,5 @@ var self = sync.OnceValue(func() string { return process.Self().String() })
 // Wait waits for tools that outlived their time limit, so that their late
 // outcomes are recorded before the process ends, or until ctx ends.
 func (e *Executor) Wait(ctx context.Context) error {
-	done := make(chan struct{})
-	go func() { e.late.Wait(); close(done) }()
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return e.working.wait(ctx)
 }

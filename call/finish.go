@@ -61,8 +61,8 @@ func (e *Executor) end(tx Tx, s subject, a Attempt, out Outcome) (Call, *decisio
 		if stored.Fence != a.Fence || stored.Epoch != a.Epoch {
 			return c, nil, ErrLeaseLost.Say("Attempt %d at call %s is not this one any more.", a.N, c.ID)
 		}
-		if stored.Outcome == out.Status {
-			return c, nil, nil // written by an earlier try whose answer was lost
+		if stored.Outcome == out.Status || stored.Outcome != "" && out.Status == Unknown {
+			return c, nil, nil // written by an earlier try whose answer was lost, or known better by now
 		}
 	}
 	now := tx.Now()

@@ -16,15 +16,14 @@ func (e *Executor) run(ctx context.Context, s subject, st started, args []byte, 
 	runCtx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	keeper := e.keepLease(st, cancel, leased)
-	e.late.Add(1)
-	var once sync.Once
+	e.working.add()
 	out := tool.Invoke(runCtx, s.tool, toolCall(st.call, st.attempt, args), func(o tool.Outcome) {
-		defer once.Do(e.late.Done)
+		defer e.working.done()
 		e.recordLate(s, st, outcomeOf(o))
 	})
 	keeper.stop()
 	if !out.Running {
-		once.Do(e.late.Done)
+		e.working.done()
 	}
 	return e.finish(ctx, s, st, outcomeOf(out))
 }
