@@ -8,10 +8,14 @@ import (
 	"cel.dev/cel-go/common"
 )
 
+// maxIssues bounds how many faults of one expression are told.
+const maxIssues = 5
+
 // issues takes over what CEL found wrong. Errors of the grammar follow from each
 // other, so only the first of them is told.
 func (c *compiler) issues(r Rule, field string, issues *cel.Issues) {
-	for i, e := range issues.Errors() {
+	errs := issues.Errors()
+	for i, e := range errs[:min(len(errs), maxIssues)] {
 		if i > 0 && strings.HasPrefix(e.Message, "Syntax error") {
 			continue
 		}
@@ -47,13 +51,14 @@ var explanations = []struct {
 	{regexp.MustCompile(`(?s)^Syntax error: (?:mismatched|extraneous) input '(.*)' expecting .*$`), `$1 is not expected here`},
 	{regexp.MustCompile(`(?s)^Syntax error: no viable alternative at input '(.*)'$`), `$1 is not expected here, or something is missing behind it`},
 	{regexp.MustCompile(`^found no matching overload for '(?:_|@)?([^'_]+)_?' applied to '(.*)'$`), `$1 does not take the types $2; write values of types that fit`},
+	{regexp.MustCompile(`recursion (?:limit|depth) exceeded`), `the expression is nested too deep; split it into several rules`},
 	{regexp.MustCompile(`^invalid int literal$`), `the integer is too large; above 9223372036854775807 write a u at its end`},
 }
 
 func explain(message string) string {
 	for _, e := range explanations {
-		if e.pattern.MatchString(message) {
-			return e.pattern.ReplaceAllString(message, e.text)
+		if m := e.pattern.FindStringSubmatchIndex(message); m != nil {
+			return shorten(string(e.pattern.ExpandString(nil, e.text, message, m)), 300)
 		}
 	}
 	return shorten(message, 300)
