@@ -1,0 +1,162 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/signal"
+	"os/user"
+	"slices"
+	"strconv"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/placet-dev/placet/internal/display"
+)
+
+// Streams are where a command reads and writes. A prompt needs In to be a
+// terminal, which only a file can be.
+type Streams struct {
+	In       io.Reader
+	Out, Err io.Writer
+}
+
+// Main runs one command line and returns its exit code.
+func Main(args []string, s Streams) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	// The first signal is told to the command, which records how things stand; a
+	// second one ends the process as it would any other.
+	context.AfterFunc(ctx, stop)
+	return run(ctx, args, s)
+}
+
+func run(ctx context.Context, args []string, s Streams) int {
+	a := newApp(s)
+	// A wrong command line is told before its flags are known.
+	a.json = slices.Contains(beforeDashes(args), "--json")
+	root := newRoot(a)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if werr := a.out.err; err == nil && werr != nil && !errors.Is(werr, syscall.EPIPE) {
+		err = werr
+	}
+	return a.exit(err)
+}
+
+func beforeDashes(args []string) []string {
+	if i := slices.Index(args, "--"); i >= 0 {
+		return args[:i]
+	}
+	return args
+}
+
+// app is what every command is given.
+type app struct {
+	in   io.Reader
+	out  *writer
+	errs *writer
+	mask *display.Mask // of what this command prints
+
+	db     string // flags
+	config string
+	json   bool
+}
+
+func newApp(s Streams) *app {
+	return &app{in: s.In, out: &writer{to: s.Out}, errs: &writer{to: s.Err}, mask: &display.Mask{}}
+}
+
+// writer remembers the first failure: a command whose answer could not be
+// written has not given it.
+type writer struct {
+	to  io.Writer
+	err error
+}
+
+func (w *writer) Write(b []byte) (int, error) {
+	n, err := w.to.Write(b)
+	if err != nil && w.err == nil {
+		w.err = err
+	}
+	return n, err
+}
+
+func newRoot(a *app) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "placet",
+		Short: "Make a risky action wait for a person's yes, then run exactly that, once",
+		Long: `Placet parks a tool call until a person agrees, in a database file. The process
+that asked may end; any later one can decide, and any later one that knows the
+tool can run it. What runs is exactly what was approved, once.
+
+Start with:  placet demo        a real call to decide
+             placet init        an example configuration for your own tools`,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+		Args:              cobra.NoArgs,
+		RunE:              func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	root.SetOut(a.out)
+	root.SetErr(a.errs)
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return wrongUse(c, err) })
+	f := root.PersistentFlags()
+	f.StringVar(&a.db, "db", "", "database `PATH` (default $PLACET_DB, else $PLACET_HOME/placet.db, else ~/.placet/placet.db)")
+	f.StringVar(&a.config, "config", "", "configuration `FILE` (default $PLACET_CONFIG, else ./placet.yaml if it is there)")
+	f.BoolVar(&a.json, "json", false, "print JSON for programs, and never ask anything")
+	for _, g := range groups {
+		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
+		for _, c := range g.commands {
+			cmd := c(a)
+			cmd.GroupID = g.id
+			root.AddCommand(cmd)
+		}
+	}
+	root.AddCommand(newGatewayCommand(a))
+	checkArgs(root)
+	return root
+}
+
+// groups are the commands, in the order in which help lists them.
+var groups = []struct {
+	id, title string
+	commands  []func(*app) *cobra.Command
+}{
+	{"begin", "Begin:", []func(*app) *cobra.Command{newDemoCommand, newInitCommand, newConfigCommand, newToolsCommand}},
+	{"call", "Call a tool:", []func(*app) *cobra.Command{newCallCommand, newResumeCommand, newWithdrawCommand, newCancelCommand}},
+	{"decide", "Decide:", []func(*app) *cobra.Command{newInboxCommand, newApprovalsCommand, newShowCommand, newApproveCommand, newRejectCommand}},
+	{"record", "The record:", []func(*app) *cobra.Command{newEventsCommand, newVerifyCommand, newCanonCommand, newDigestCommand}},
+	{"operate", "Operate:", []func(*app) *cobra.Command{newDBCommand, newDoctorCommand, newVersionCommand}},
+}
+
+// checkArgs makes every complaint about arguments a usage error.
+func checkArgs(c *cobra.Command) {
+	if check := c.Args; check != nil {
+		c.Args = func(c *cobra.Command, args []string) error {
+			if err := check(c, args); err != nil {
+				return wrongUse(c, err)
+			}
+			return nil
+		}
+	}
+	for _, sub := range c.Commands() {
+		checkArgs(sub)
+	}
+}
+
+// osUser is the name that decisions carry unless --by says another.
+func osUser() string {
+	if u, err := user.Current(); err == nil && u.Username != "" {
+		return u.Username
+	}
+	if name := os.Getenv("USER"); name != "" {
+		return name
+	}
+	return "uid " + strconv.Itoa(os.Getuid())
+}
+
+// principal is who acts on the store by holding its file (design §7).
+func principal() string { return "local:" + osUser() }

@@ -1,0 +1,206 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/placet-dev/placet/decision"
+	"github.com/placet-dev/placet/internal/display"
+	"github.com/placet-dev/placet/internal/id"
+	"github.com/placet-dev/placet/request"
+	"github.com/placet-dev/placet/store"
+)
+
+// answerFlags are what a reviewer can say besides yes and no.
+type answerFlags struct {
+	by, note, edit string
+}
+
+func (f *answerFlags) add(c *cobra.Command) {
+	c.Flags().StringVar(&f.by, "by", "", "`NAME` to record (default: the OS user)")
+	c.Flags().StringVar(&f.note, "note", "", "`TEXT` to record with it")
+}
+
+func (f *answerFlags) addEdit(c *cobra.Command) {
+	c.Flags().StringVar(&f.edit, "edit", "", "`FILE` with arguments to run instead, as JSON; - is standard input")
+}
+
+// name is who is recorded. An empty --by is refused where it is checked.
+func (f *answerFlags) name(c *cobra.Command) string {
+	if c.Flags().Changed("by") {
+		return f.by
+	}
+	return osUser()
+}
+
+type decideCommand struct {
+	*app
+	flags   answerFlags
+	approve bool
+	yes     bool
+	hash    string
+	bound   bool // --hash was given
+}
+
+func newApproveCommand(a *app) *cobra.Command {
+	d := &decideCommand{app: a, approve: true}
+	c := d.command("approve ID", "Say yes to one approval, to exactly what is shown", `Shows the approval and asks. The yes is bound to the digest of what was shown: if
+it changes meanwhile, nothing is decided. Approving runs nothing; placet resume does.`)
+	d.flags.addEdit(c)
+	return c
+}
+
+func newRejectCommand(a *app) *cobra.Command {
+	d := &decideCommand{app: a}
+	return d.command("reject ID", "Say no to one approval", `Shows the approval and asks. After a no the call is denied and never runs.`)
+}
+
+func (d *decideCommand) command(use, short, long string) *cobra.Command {
+	c := &cobra.Command{Use: use, Short: short, Long: long, Args: cobra.ExactArgs(1)}
+	d.flags.add(c)
+	c.Flags().BoolVar(&d.yes, "yes", false, "do not ask")
+	c.Flags().StringVar(&d.hash, "hash", "", "do not ask; decide only if this is the approval's `DIGEST`")
+	c.MarkFlagsMutuallyExclusive("yes", "hash")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		d.bound = c.Flags().Changed("hash")
+		return d.run(c, args[0])
+	}
+	return c
+}
+
+func (d *decideCommand) run(c *cobra.Command, given string) error {
+	who := d.person()
+	switch {
+	case d.yes || d.bound:
+		who = nil
+	case d.json:
+		return use("With --json nothing is asked, and no yes was given.", "Add --hash DIGEST of what you decide on, or --yes.")
+	case who == nil:
+		return use("There is no terminal to ask at, and no yes was given.", "Add --hash DIGEST of what you decide on, or --yes.")
+	}
+	edited, err := d.readEdit(d.flags.edit)
+	if err != nil {
+		return err
+	}
+	answer := decision.Answer{Approved: d.approve, By: d.flags.name(c), Note: d.flags.note, EditedArgs: edited}
+	if err := decision.CheckAnswer(answer); err != nil {
+		return err
+	}
+	st, err := d.write(c.Context())
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	approvalID, err := find(c.Context(), st, given, id.Approval)
+	if err != nil {
+		return err
+	}
+	return d.decide(c.Context(), st, who, approvalID, answer)
+}
+
+func (d *decideCommand) decide(ctx context.Context, st *store.Store, who *person, approvalID string, answer decision.Answer) error {
+	s, err := readApproval(ctx, st, approvalID)
+	if err != nil {
+		return err
+	}
+	d.maskOf(s.Decision, requestOf(s.Decision), answer.EditedArgs)
+	answer.Shown = s.Digest
+	if d.bound {
+		answer.Shown = d.hash
+	}
+	if who != nil {
+		if err := d.confirm(ctx, st, who, s, answer); err != nil {
+			return err
+		}
+	}
+	if answer.Shown == "" { // an empty digest is that of nothing that was shown
+		return decision.ErrApprovalChanged.Say("Approval %s is not the one with an empty digest.", s.ID).Hint("Look at it again: placet show %s.", s.ID)
+	}
+	after, err := operator(st).Decide(ctx, approvalID, answer)
+	if err != nil {
+		return err
+	}
+	d.tellDecided(after)
+	return nil
+}
+
+// confirm shows what is asked and what would be recorded, and asks.
+func (d *decideCommand) confirm(ctx context.Context, st *store.Store, who *person, s shownApproval, answer decision.Answer) error {
+	if s.Status != decision.Pending || s.Overdue {
+		return operatorRefuses(ctx, st, s, answer)
+	}
+	d.review(who.show, s)
+	verb, question := "rejected", "Reject it?"
+	if answer.Approved {
+		verb, question = "approved", "Approve exactly this?"
+	}
+	p := page{a: d.app, to: who.show, mask: d.maskOf(s.Decision, requestOf(s.Decision), answer.EditedArgs)}
+	if answer.EditedArgs != nil {
+		if err := decision.CheckEditedArgs(s.Decision, answer.EditedArgs); err != nil {
+			return err
+		}
+		p.fields(fmt.Sprintf("Your edited arguments, which would run instead (%s):", display.Bytes(len(answer.EditedArgs))), p.mask.Fields(answer.EditedArgs))
+	}
+	p.say("")
+	p.say("A yes records: %s by %s as %s, %s, for digest %s.", safe(verb), quote(answer.By), principal(), noteWords(answer.Note), s.Digest)
+	return d.ask(ctx, st, who, s, question)
+}
+
+// operatorRefuses lets the deciding itself say why nothing can be decided: it
+// has the words, and the standing decision.
+func operatorRefuses(ctx context.Context, st *store.Store, s shownApproval, answer decision.Answer) error {
+	if _, err := operator(st).Decide(ctx, s.ID, answer); err != nil {
+		return err
+	}
+	return decision.ErrRunState
+}
+
+func noteWords(note string) string {
+	if note == "" {
+		return "without a note"
+	}
+	return "with the note " + quote(note)
+}
+
+func (d *decideCommand) tellDecided(after decision.Decision) {
+	if d.json {
+		d.emit(d.approvalObject(after))
+		return
+	}
+	d.say("Approval %s is %s by %s.", after.ID, string(after.Status), after.DecidedBy)
+	d.say("  at         %s", stamp(after.DecidedAt))
+	d.say("  digest     %s", after.Digest)
+	if after.EffectiveDigest != "" {
+		d.say("  edited     %s", after.EffectiveDigest)
+	}
+	if after.Note != "" {
+		d.say("  note       %s", d.excerpt(after.Note))
+	}
+	if after.GrantExpiresAt.IsZero() && after.Status == decision.Approved {
+		d.say("  good until it is used")
+	} else if after.Status == decision.Approved {
+		d.say("  good until %s", stamp(after.GrantExpiresAt))
+	}
+	if after.Status == decision.Approved {
+		d.say("Nothing has run yet. Run it:  %s", d.withGlobals("resume", after.ID))
+		return
+	}
+	d.say("It will not run.")
+}
+
+// readEdit reads arguments from a file. No file: nil.
+func (a *app) readEdit(path string) ([]byte, error) {
+	if path == "" {
+		return nil, nil
+	}
+	b, err := a.readFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := request.ArgsDigest(b); err != nil {
+		return nil, badJSON("The edited arguments in "+path, err)
+	}
+	return b, nil
+}

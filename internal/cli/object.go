@@ -1,0 +1,201 @@
+package cli
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"time"
+
+	"github.com/placet-dev/placet/call"
+	"github.com/placet-dev/placet/decision"
+	"github.com/placet-dev/placet/event"
+	"github.com/placet-dev/placet/internal/display"
+	"github.com/placet-dev/placet/request"
+)
+
+// The objects of spec 4.3 and 4.4. Absent values are left out.
+
+type approvalObject struct {
+	ID               string            `json:"id"`
+	Kind             string            `json:"kind"`
+	Status           decision.Status   `json:"status"`
+	Choice           decision.Choice   `json:"choice,omitempty"`
+	Tool             string            `json:"tool,omitempty"`
+	Args             json.RawMessage   `json:"args,omitempty"`
+	ArgsDigest       string            `json:"args_digest,omitempty"`
+	Digest           string            `json:"digest"`
+	Capability       json.RawMessage   `json:"capability,omitempty"`
+	Presentation     json.RawMessage   `json:"presentation,omitempty"`
+	Reason           string            `json:"reason,omitempty"`
+	RunID            string            `json:"run_id,omitempty"`
+	StepID           string            `json:"step_id,omitempty"`
+	CallID           string            `json:"call_id,omitempty"`
+	CreatedAt        string            `json:"created_at"`
+	ExpiresAt        string            `json:"expires_at,omitempty"`
+	GrantExpiresAt   string            `json:"grant_expires_at,omitempty"`
+	DecidedBy        string            `json:"decided_by,omitempty"`
+	DecidedPrincipal string            `json:"decided_principal,omitempty"`
+	DecidedAt        string            `json:"decided_at,omitempty"`
+	Note             string            `json:"note,omitempty"`
+	EditedArgs       json.RawMessage   `json:"edited_args,omitempty"`
+	EditedDigest     string            `json:"edited_digest,omitempty"`
+	EffectiveDigest  string            `json:"effective_digest,omitempty"`
+	Verified         *bool             `json:"verified,omitempty"`
+	ConsumedAt       string            `json:"consumed_at,omitempty"`
+	Metadata         map[string]string `json:"metadata,omitempty"`
+}
+
+type callObject struct {
+	CallID     string          `json:"call_id"`
+	ExternalID string          `json:"external_id,omitempty"`
+	RunID      string          `json:"run_id"`
+	Tool       string          `json:"tool"`
+	Status     call.Status     `json:"status"`
+	ApprovalID string          `json:"approval_id,omitempty"`
+	Args       json.RawMessage `json:"args"`
+	Result     json.RawMessage `json:"result,omitempty"`
+	Kind       call.Kind       `json:"kind,omitempty"`
+	Message    string          `json:"message,omitempty"`
+	Attempts   []attemptObject `json:"attempts"`
+	CreatedAt  string          `json:"created_at"`
+	EndedAt    string          `json:"ended_at,omitempty"`
+}
+
+type attemptObject struct {
+	Attempt         int64       `json:"attempt"`
+	Fence           int64       `json:"fence"`
+	EffectiveDigest string      `json:"effective_digest,omitempty"`
+	StartedAt       string      `json:"started_at"`
+	EndedAt         string      `json:"ended_at,omitempty"`
+	Outcome         call.Status `json:"outcome,omitempty"`
+	Late            bool        `json:"late"`
+}
+
+type eventObject struct {
+	Cursor    event.Cursor    `json:"cursor"`
+	Stream    string          `json:"stream"`
+	StreamSeq int64           `json:"stream_seq"`
+	At        string          `json:"at"`
+	Type      event.Type      `json:"type"`
+	Subject   string          `json:"subject,omitempty"`
+	Actor     string          `json:"actor,omitempty"`
+	Payload   json.RawMessage `json:"payload,omitempty"`
+	Hash      string          `json:"hash"`
+}
+
+// The results of a call (spec 4.3).
+
+type succeededObject struct {
+	Status call.Status     `json:"status"`
+	CallID string          `json:"call_id"`
+	RunID  string          `json:"run_id"`
+	Result json.RawMessage `json:"result"`
+}
+
+type pendingObject struct {
+	Status     call.Status `json:"status"`
+	ApprovalID string      `json:"approval_id"`
+	CallID     string      `json:"call_id"`
+	RunID      string      `json:"run_id"`
+	Digest     string      `json:"digest"`
+	ExpiresAt  string      `json:"expires_at,omitempty"`
+}
+
+type failedObject struct {
+	Status  call.Status `json:"status"`
+	CallID  string      `json:"call_id,omitempty"`
+	Kind    call.Kind   `json:"kind,omitempty"`
+	Message string      `json:"message,omitempty"`
+}
+
+// stamp is a time as every door writes it; empty for none.
+func stamp(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format("2006-01-02T15:04:05.000000Z")
+}
+
+// maskOf is the mask for what belongs to one approval: its own schema says what
+// is secret, and what it holds is looked for in the texts around it.
+func (a *app) maskOf(d decision.Decision, req request.Request, docs ...[]byte) *display.Mask {
+	return a.newMask(req.Tool.InputSchema, append(docs, req.Args, d.EditedArgs)...)
+}
+
+func (a *app) newMask(schema []byte, docs ...[]byte) *display.Mask {
+	m := &display.Mask{}
+	m.Teach(schema)
+	m.Learn(docs...)
+	a.mask.Share(m)
+	return m
+}
+
+// requestOf is what an approval asks for. One that was altered so that it cannot
+// be read is shown without it.
+func requestOf(d decision.Decision) request.Request {
+	req, err := request.Decode(d.Request)
+	if err != nil {
+		return request.Request{}
+	}
+	return req
+}
+
+func (a *app) approvalObject(d decision.Decision) approvalObject {
+	req := requestOf(d)
+	m := a.maskOf(d, req)
+	o := approvalObject{
+		ID: d.ID, Kind: d.Kind, Status: d.Status, Choice: d.Choice, Tool: d.Tool, ArgsDigest: d.ArgsDigest, Digest: d.Digest,
+		Reason: m.Text(d.Reason), RunID: d.RunID, StepID: d.StepID, CallID: d.CallID,
+		CreatedAt: stamp(d.CreatedAt), ExpiresAt: stamp(d.ExpiresAt), GrantExpiresAt: stamp(d.GrantExpiresAt),
+		DecidedBy: d.DecidedBy, DecidedPrincipal: d.DecidedPrincipal, DecidedAt: stamp(d.DecidedAt), Note: m.Text(d.Note),
+		EditedDigest: d.EditedDigest, EffectiveDigest: d.EffectiveDigest, ConsumedAt: stamp(d.ConsumedAt), Metadata: masked(m, d.Metadata),
+	}
+	o.Args, o.EditedArgs = jsonOrNone(m.JSON, req.Args), jsonOrNone(m.JSON, d.EditedArgs)
+	o.Capability, o.Presentation = jsonOrNone(m.Scrub, d.Capability), jsonOrNone(m.Scrub, d.Presentation)
+	if d.DecidedBy != "" {
+		o.Verified = &d.Verified
+	}
+	return o
+}
+
+func jsonOrNone(mask func([]byte) []byte, doc []byte) json.RawMessage {
+	if len(doc) == 0 {
+		return nil
+	}
+	return mask(doc)
+}
+
+func masked(m *display.Mask, words map[string]string) map[string]string {
+	if len(words) == 0 {
+		return nil
+	}
+	out := make(map[string]string, len(words))
+	for k, v := range words {
+		out[k] = m.Text(v)
+		if display.SecretName(k) {
+			out[k] = display.Masked
+		}
+	}
+	return out
+}
+
+func callObjectOf(c call.Call, as []call.Attempt, m *display.Mask) callObject {
+	o := callObject{
+		CallID: c.ID, ExternalID: c.ExternalID, RunID: c.RunID, Tool: c.Tool, Status: c.Status, ApprovalID: c.ApprovalID,
+		Args: jsonOrNone(m.JSON, c.Args), Result: jsonOrNone(m.Scrub, c.Result), Kind: c.Kind, Message: m.Text(c.Message),
+		Attempts: []attemptObject{}, CreatedAt: stamp(c.CreatedAt), EndedAt: stamp(c.EndedAt),
+	}
+	for _, at := range as {
+		o.Attempts = append(o.Attempts, attemptObject{
+			Attempt: at.N, Fence: at.Fence, EffectiveDigest: at.EffectiveDigest,
+			StartedAt: stamp(at.StartedAt), EndedAt: stamp(at.EndedAt), Outcome: at.Outcome, Late: at.Late,
+		})
+	}
+	return o
+}
+
+func eventObjectOf(e event.Event, m *display.Mask) eventObject {
+	return eventObject{
+		Cursor: event.CursorOf(e), Stream: e.Stream, StreamSeq: e.StreamSeq, At: stamp(e.At), Type: e.Type, Subject: e.Subject,
+		Actor: m.Text(e.Actor), Payload: jsonOrNone(m.Scrub, e.Payload), Hash: hex.EncodeToString(e.Hash),
+	}
+}

@@ -1,0 +1,174 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/placet-dev/placet/call"
+	"github.com/placet-dev/placet/canon"
+	"github.com/placet-dev/placet/decision"
+	"github.com/placet-dev/placet/event"
+	"github.com/placet-dev/placet/internal/display"
+	"github.com/placet-dev/placet/policy"
+	"github.com/placet-dev/placet/request"
+	"github.com/placet-dev/placet/store"
+	"github.com/placet-dev/placet/txn"
+)
+
+// shownApproval is an approval with where its stream stood when it was read.
+type shownApproval struct {
+	decision.Decision
+	Overdue bool
+	seen    event.Cursor
+}
+
+// readApproval reads an approval and the end of its stream at one moment, so
+// that whoever then waits on the stream misses nothing.
+func readApproval(ctx context.Context, st *store.Store, id string) (s shownApproval, err error) {
+	err = txn.View(ctx, st, func(tx call.Tx) error {
+		s = shownApproval{}
+		d, err := tx.Decision(id)
+		if err != nil {
+			return err
+		}
+		if d.Type != decision.Approval {
+			return decision.ErrNotFound.Say("There is no approval %s.", id)
+		}
+		h, err := tx.Head(d.Owner.Stream())
+		if err != nil {
+			return err
+		}
+		s = shownApproval{Decision: d, Overdue: d.Overdue(tx.Now()), seen: event.CursorAt(h)}
+		return nil
+	})
+	return s, err
+}
+
+// review shows an approval to a person: whatever others supplied stands on lines
+// of its own, one field each, and the last line is ours.
+func (a *app) review(to *writer, s shownApproval) {
+	d, req := s.Decision, requestOf(s.Decision)
+	p := page{a: a, to: to, mask: a.maskOf(d, req)}
+	p.say("Approval %s", d.ID)
+	p.facts(a.approvalFacts(s, req))
+	p.policyWords(d, req)
+	p.fields(fmt.Sprintf("Arguments of %s (%s):", display.Line(req.Tool.Name), display.Bytes(len(req.Args))), p.mask.Fields(req.Args))
+	if d.EditedArgs != nil {
+		p.fields(fmt.Sprintf("Edited arguments, which run instead (%s):", display.Bytes(len(d.EditedArgs))), p.mask.Fields(d.EditedArgs))
+	}
+	p.say("")
+	p.say("End of approval %s. The lines above may carry text that a model chose; what follows is Placet's own.", d.ID)
+}
+
+// page prints one approval.
+type page struct {
+	a    *app
+	to   *writer
+	mask *display.Mask
+}
+
+func (p page) say(format string, args ...any) { p.a.print(p.to, format, args) }
+
+type fact struct{ name, text string }
+
+func (p page) facts(fs []fact) {
+	for _, f := range fs {
+		if f.text != "" {
+			p.say("  %-10s %s", safe(f.name), p.a.excerpt(p.mask.Text(f.text)))
+		}
+	}
+}
+
+func (a *app) approvalFacts(s shownApproval, req request.Request) []fact {
+	d := s.Decision
+	status := string(d.Status)
+	if s.Overdue {
+		status += ", and its time is over"
+	}
+	fs := []fact{
+		{"status", status},
+		{"tool", string(d.Tool)},
+		{"about", req.Tool.Description},
+		{"effect", string(req.Tool.SideEffect)},
+		{"runs", req.Tool.Implementation},
+		{"kind", d.Kind},
+		{"asked", stamp(d.CreatedAt) + by(d.RequestedBy)},
+		{"expires", orNever(d.ExpiresAt)},
+		{"run", d.RunID},
+		{"step", d.StepID},
+		{"call", d.CallID},
+		{"digest", d.Digest},
+	}
+	for _, k := range sortedKeys(d.Metadata) {
+		word := d.Metadata[k]
+		if display.SecretName(k) {
+			word = display.Masked
+		}
+		fs = append(fs, fact{"metadata", k + ": " + word})
+	}
+	if d.DecidedBy == "" {
+		return fs
+	}
+	return append(fs,
+		fact{"decided", string(d.Choice) + " at " + stamp(d.DecidedAt) + by(d.DecidedBy)},
+		fact{"as", d.DecidedPrincipal},
+		fact{"note", d.Note},
+		fact{"good until", stamp(d.GrantExpiresAt)},
+		fact{"used", stamp(d.ConsumedAt)})
+}
+
+func by(name string) string {
+	if name == "" {
+		return ""
+	}
+	return " by " + name
+}
+
+func orNever(t time.Time) string {
+	if t.IsZero() {
+		return "never"
+	}
+	return stamp(t)
+}
+
+// policyWords prints what the policy says about the request, and says that it is the policy's.
+func (p page) policyWords(d decision.Decision, req request.Request) {
+	if d.Reason != "" {
+		p.say("")
+		p.say("Reason, as the policy gave it (%s):", safe(display.Bytes(len(d.Reason))))
+		p.say("  %s", safe(display.Excerpt(p.mask.Text(d.Reason), 0)))
+	}
+	if !plainDocument(d.Presentation, req) {
+		p.fields("Presentation, as supplied by the policy; it may carry text a model chose:", p.mask.Fields(p.mask.Scrub(d.Presentation)))
+	}
+	if !plainDocument(d.Capability, req) {
+		p.fields("Capability, as supplied by the policy: what a yes permits:", p.mask.Fields(p.mask.Scrub(d.Capability)))
+	}
+}
+
+// plainDocument reports whether a document is the {tool, args} that stands where
+// the policy said nothing: the arguments below say the same.
+func plainDocument(doc []byte, req request.Request) bool {
+	plain, err := policy.Plain(req)
+	if err != nil {
+		return false
+	}
+	same, err := canon.Equal(plain, doc)
+	return err == nil && same
+}
+
+func (p page) fields(title string, fs []display.Field) {
+	p.say("")
+	p.say("%s", safe(title))
+	width := 0
+	for _, f := range fs {
+		width = max(width, min(len([]rune(f.Name)), 24))
+	}
+	for _, f := range fs {
+		p.say("  %-*s  %s  (%s)", width, safe(f.Name), safe(f.Text), safe(display.Bytes(f.Size)))
+	}
+	if len(fs) == 0 {
+		p.say("  none")
+	}
+}

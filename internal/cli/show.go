@@ -1,0 +1,153 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/placet-dev/placet/call"
+	"github.com/placet-dev/placet/decision"
+	"github.com/placet-dev/placet/event"
+	"github.com/placet-dev/placet/internal/display"
+	"github.com/placet-dev/placet/internal/id"
+	"github.com/placet-dev/placet/store"
+	"github.com/placet-dev/placet/txn"
+)
+
+func newShowCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "show ID",
+		Short: "Show one approval or one call",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			st, err := a.read(c.Context())
+			if err != nil {
+				return err
+			}
+			defer st.Close()
+			found, err := find(c.Context(), st, args[0], id.Approval, id.Call)
+			if err != nil {
+				return err
+			}
+			if strings.HasPrefix(found, id.Call) {
+				return a.showCall(c.Context(), st, found)
+			}
+			return a.showApproval(c.Context(), st, found)
+		},
+	}
+}
+
+func (a *app) showApproval(ctx context.Context, st *store.Store, approvalID string) error {
+	s, err := readApproval(ctx, st, approvalID)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		a.emit(a.approvalObject(s.Decision))
+		return nil
+	}
+	a.review(a.out, s)
+	return nil
+}
+
+func (a *app) showCall(ctx context.Context, st *store.Store, callID string) error {
+	k, err := readCall(ctx, st, callID)
+	if err != nil {
+		return err
+	}
+	m := a.callMask(k)
+	if a.json {
+		a.emit(callObjectOf(k.Call, k.attempts, m))
+		return nil
+	}
+	a.reviewCall(k, m)
+	return nil
+}
+
+// wholeCall is a call with what hangs below it.
+type wholeCall struct {
+	call.Call
+	attempts  []call.Attempt
+	approvals []decision.Decision // newest first
+}
+
+func readCall(ctx context.Context, st *store.Store, callID string) (k wholeCall, err error) {
+	err = txn.View(ctx, st, func(tx call.Tx) error {
+		c, err := tx.Call(callID)
+		if err != nil {
+			return err
+		}
+		k = wholeCall{Call: c}
+		if k.attempts, err = tx.Attempts(callID); err != nil {
+			return err
+		}
+		k.approvals, err = tx.Decisions(decision.Query{Space: event.MainSpace, CallID: callID, Limit: 500})
+		return err
+	})
+	return k, err
+}
+
+// callMask is the mask for all that belongs to a call. Its approvals hold the
+// tool's schema; a call without one has it in the configuration, if anywhere.
+func (a *app) callMask(k wholeCall) *display.Mask {
+	docs := [][]byte{k.Args}
+	for _, at := range k.attempts {
+		docs = append(docs, at.Args)
+	}
+	var schemas [][]byte
+	for _, d := range k.approvals {
+		docs = append(docs, d.EditedArgs)
+		schemas = append(schemas, requestOf(d).Tool.InputSchema)
+	}
+	if conf, err := a.load(); err == nil {
+		if t, err := conf.Tools.Lookup(k.Tool); err == nil {
+			schemas = append(schemas, t.InputSchema)
+		}
+	}
+	m := &display.Mask{}
+	for _, s := range schemas {
+		m.Teach(s)
+	}
+	m.Learn(docs...)
+	a.mask.Share(m)
+	return m
+}
+
+func (a *app) reviewCall(k wholeCall, m *display.Mask) {
+	p := page{a: a, to: a.out, mask: m}
+	p.say("Call %s", k.ID)
+	p.facts([]fact{
+		{"status", string(k.Status)},
+		{"tool", k.Tool},
+		{"your id", k.ExternalID},
+		{"run", k.RunID},
+		{"asked", stamp(k.CreatedAt) + by(k.Principal)},
+		{"ended", stamp(k.EndedAt)},
+		{"approval", k.ApprovalID},
+		{"kind", string(k.Kind)},
+		{"message", k.Message},
+	})
+	p.fields(fmt.Sprintf("Arguments (%s):", display.Bytes(len(k.Args))), m.Fields(k.Args))
+	if len(k.Result) > 0 {
+		p.fields(fmt.Sprintf("Result, as the tool gave it (%s):", display.Bytes(len(k.Result))), m.Fields(m.Scrub(k.Result)))
+	}
+	if len(k.attempts) == 0 {
+		return
+	}
+	p.say("")
+	p.say("Attempts:")
+	t := a.table("  N", "STARTED", "ENDED", "OUTCOME", "")
+	for _, at := range k.attempts {
+		outcome, late := string(at.Outcome), ""
+		if outcome == "" {
+			outcome = "running"
+		}
+		if at.Late {
+			late = "late"
+		}
+		t.row(fmt.Sprintf("  %d", at.N), stamp(at.StartedAt), stamp(at.EndedAt), outcome, late)
+	}
+	t.print()
+}

@@ -1,0 +1,188 @@
+package display
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxMarks is how many combining marks may stand on one character. Scripts need
+// three at most; piles of them cover the lines around.
+const maxMarks = 4
+
+// Line is s on one line, with a visible escape for whatever cannot be seen. It
+// is what a terminal may be sent.
+func Line(s string) string {
+	if plain(s) {
+		return s
+	}
+	var b strings.Builder
+	escapeTo(&b, s, people)
+	return b.String()
+}
+
+// plain reports whether s is made of nothing but printable ASCII, with no
+// backslash that could be read as an escape.
+func plain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < 0x20 || c > 0x7e || c == '\\' {
+			return false
+		}
+	}
+	return true
+}
+
+// style is how escapes are written.
+type style int
+
+const (
+	people   style = iota // text: \u{202e}, \n
+	quoted                // inside the quotes of a JSON value shown to people: \u{202e}, and \" and \\
+	machines              // JSON: \u202e
+)
+
+func escapeTo(b *strings.Builder, s string, st style) {
+	marks := maxMarks // a mark at the very start would sit on what we wrote before it
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == utf8.RuneError && n == 1:
+			writeByte(b, s[i], st)
+			marks = maxMarks
+		case unicode.Is(unicode.M, r) && !Hidden(r):
+			if marks++; marks > maxMarks && st != machines {
+				writeRune(b, r, st)
+			} else {
+				b.WriteString(s[i : i+n])
+			}
+		case r == '\\' || r == '"' || r < 0x20:
+			writeASCII(b, s[i:], st)
+			marks = 0
+		case Hidden(r):
+			writeRune(b, r, st)
+			marks = maxMarks
+		default:
+			b.WriteString(s[i : i+n])
+			marks = 0
+		}
+		i += n
+	}
+}
+
+// writeASCII writes the character at the start of s that means something in an escape.
+func writeASCII(b *strings.Builder, s string, st style) {
+	c := s[0]
+	switch {
+	case c == '\n':
+		b.WriteString(`\n`)
+	case c == '\r':
+		b.WriteString(`\r`)
+	case c == '\t':
+		b.WriteString(`\t`)
+	case c < 0x20:
+		writeRune(b, rune(c), st)
+	case st != people:
+		b.WriteByte('\\')
+		b.WriteByte(c)
+	case c == '\\' && len(s) > 1 && readsAsEscape(s[1:]):
+		b.WriteString(`\u{5c}`)
+	default:
+		b.WriteByte(c)
+	}
+}
+
+func readsAsEscape(s string) bool {
+	switch s[0] {
+	case 'n', 'r', 't':
+		return true
+	case 'u', 'x':
+		return len(s) > 1 && s[1] == '{'
+	}
+	return false
+}
+
+func writeRune(b *strings.Builder, r rune, st style) {
+	if st != machines {
+		fmt.Fprintf(b, `\u{%x}`, r)
+		return
+	}
+	if r > 0xffff {
+		r -= 0x10000
+		fmt.Fprintf(b, `\u%04x\u%04x`, 0xd800+r>>10, 0xdc00+r&0x3ff)
+		return
+	}
+	fmt.Fprintf(b, `\u%04x`, r)
+}
+
+// writeByte shows a byte that belongs to no character. JSON has no escape for
+// one, so a program is shown what people are.
+func writeByte(b *strings.Builder, c byte, st style) {
+	if st == machines {
+		b.WriteByte('\\')
+	}
+	fmt.Fprintf(b, `\x{%02x}`, c)
+}
+
+// unseen are characters that Unicode counts as letters, marks or symbols and
+// that are drawn as nothing.
+var unseen = &unicode.RangeTable{
+	R16: []unicode.Range16{
+		{0x034f, 0x034f, 1}, // combining grapheme joiner
+		{0x115f, 0x1160, 1}, // Hangul fillers
+		{0x17b4, 0x17b5, 1}, // Khmer inherent vowels
+		{0x180b, 0x180f, 1}, // Mongolian variation selectors and separator
+		{0x2800, 0x2800, 1}, // blank Braille pattern
+		{0x3164, 0x3164, 1}, // Hangul filler
+		{0xfe00, 0xfe0f, 1}, // variation selectors
+		{0xffa0, 0xffa0, 1}, // half-width Hangul filler
+		{0xfffc, 0xfffc, 1}, // object replacement
+	},
+	R32: []unicode.Range32{
+		{0x1d159, 0x1d159, 1}, // null note head
+		{0xe0100, 0xe01ef, 1}, // more variation selectors
+	},
+}
+
+// Hidden reports whether a character is shown as an escape: controls, format
+// characters (bidirectional ones, zero-width ones, tags, soft hyphen, byte order
+// mark), variation selectors, fillers, spaces other than the ordinary one,
+// private and unassigned ones.
+func Hidden(r rune) bool {
+	if r < 0x7f {
+		return r < 0x20
+	}
+	return !unicode.IsPrint(r) || unicode.Is(unseen, r)
+}
+
+// Machine is JSON that we encoded, with escapes in place of what may not be sent
+// to a terminal. It is the same value: in JSON such characters stand only inside
+// strings.
+func Machine(b []byte) []byte {
+	if plainJSON(b) {
+		return b
+	}
+	var out strings.Builder
+	for i := 0; i < len(b); {
+		r, n := utf8.DecodeRune(b[i:])
+		switch {
+		case r == utf8.RuneError && n == 1:
+			writeByte(&out, b[i], machines)
+		case r != '\n' && Hidden(r):
+			writeRune(&out, r, machines)
+		default:
+			out.Write(b[i : i+n])
+		}
+		i += n
+	}
+	return []byte(out.String())
+}
+
+func plainJSON(b []byte) bool {
+	for _, c := range b {
+		if c < 0x20 && c != '\n' || c > 0x7e {
+			return false
+		}
+	}
+	return true
+}

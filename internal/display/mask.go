@@ -1,0 +1,203 @@
+package display
+
+import (
+	"slices"
+	"strings"
+)
+
+// Masked stands where a secret was.
+const Masked = "[masked]"
+
+// minLearnt is how long a secret has to be before it is looked for in other
+// texts: shorter ones would be found everywhere.
+const minLearnt = 4
+
+// Mask hides secrets. A value is one if the name it stands under says so
+// ([SecretName]), or if a schema that the mask was taught marks that name, at
+// whatever depth, inside arrays and inside JSON in strings. A nil Mask goes by
+// names alone.
+type Mask struct {
+	marks  marks
+	learnt []string // secret values, longest first
+}
+
+// Teach adds what a tool's schema marks as secret: writeOnly, or format password.
+func (m *Mask) Teach(schema []byte) {
+	if v, err := parse(schema); err == nil {
+		m.marks.collect(v)
+	}
+}
+
+// Learn remembers the secret values of documents, so that [Mask.Text] finds them
+// in texts that repeat one: a tool's message, a policy's sentence.
+func (m *Mask) Learn(docs ...[]byte) {
+	for _, d := range docs {
+		if v, err := parse(d); err == nil {
+			m.learn(v, m.marks.all, 0)
+		}
+	}
+	slices.SortFunc(m.learnt, func(a, b string) int { return len(b) - len(a) })
+	m.learnt = slices.Compact(m.learnt)
+}
+
+func (m *Mask) learn(v value, secret bool, nested int) {
+	if inner, ok := v.inside(nested); ok {
+		m.learn(inner, secret, nested+1)
+	}
+	if len(v.members) == 0 && secret && len(v.text) >= minLearnt && v.text != "null" && v.text != "true" && v.text != "false" {
+		m.learnt = append(m.learnt, v.text)
+	}
+	for _, c := range v.members {
+		m.learn(c.val, secret || v.kind == '{' && m.secret(c.key), nested)
+	}
+}
+
+// Text is s with every secret value that was learnt masked.
+func (m *Mask) Text(s string) string {
+	if m == nil {
+		return s
+	}
+	for _, secret := range m.learnt {
+		s = strings.ReplaceAll(s, secret, Masked)
+	}
+	return s
+}
+
+func (m *Mask) secret(name string) bool {
+	return SecretName(name) || m != nil && m.marks.has(name)
+}
+
+// JSON is a document with its secrets masked, in one line that a program can
+// read: numbers keep their digits, members their order. What is not JSON comes
+// back as a JSON string.
+func (m *Mask) JSON(doc []byte) []byte {
+	return []byte(m.tree(doc).string(machines))
+}
+
+// Value is the same on one line for people.
+func (m *Mask) Value(doc []byte) string {
+	v := m.tree(doc)
+	if v.kind == '"' {
+		return `"` + Excerpt(v.text, 0) + `"`
+	}
+	return v.string(quoted)
+}
+
+// tree is the masked document.
+func (m *Mask) tree(doc []byte) value {
+	v, err := parse(doc)
+	if err != nil {
+		return value{kind: '"', text: m.Text(string(doc))}
+	}
+	if m != nil && m.marks.all {
+		return value{kind: '"', text: Masked}
+	}
+	return m.apply(v, 0)
+}
+
+// apply masks by name. nested counts JSON inside strings.
+func (m *Mask) apply(v value, nested int) value {
+	if inner, ok := v.inside(nested); ok {
+		if masked := m.apply(inner, nested+1); m.differs(inner, masked) {
+			return value{kind: '"', text: masked.string(machines)}
+		}
+		return v
+	}
+	if len(v.members) == 0 {
+		return v
+	}
+	out := value{kind: v.kind, members: make([]member, len(v.members))}
+	for i, c := range v.members {
+		if v.kind == '{' && m.secret(c.key) && c.val.text != "null" {
+			c.val = value{kind: '"', text: Masked}
+		} else {
+			c.val = m.apply(c.val, nested)
+		}
+		out.members[i] = c
+	}
+	return out
+}
+
+func (m *Mask) differs(a, b value) bool { return a.string(machines) != b.string(machines) }
+
+// maxNested bounds JSON inside strings inside JSON; each level costs its escapes twice.
+const maxNested = 6
+
+// inside is the JSON in a string.
+func (v value) inside(nested int) (value, bool) {
+	t := strings.TrimSpace(v.text)
+	if v.kind != '"' || nested >= maxNested || len(t) < 2 || t[0] != '{' && t[0] != '[' {
+		return value{}, false
+	}
+	inner, err := parse([]byte(t))
+	return inner, err == nil
+}
+
+// Scrub is [Mask.JSON], and masks secret values that were learnt wherever they
+// stand in a string. It is for what a policy or a tool wrote about arguments.
+// Arguments themselves go by name alone: a caller could otherwise hide one
+// argument by repeating it under a secret's name.
+func (m *Mask) Scrub(doc []byte) []byte {
+	return []byte(m.scrub(m.tree(doc)).string(machines))
+}
+
+func (m *Mask) scrub(v value) value {
+	if v.kind == '"' {
+		v.text = m.Text(v.text)
+	}
+	out := value{kind: v.kind, text: v.text, members: slices.Clone(v.members)}
+	for i, c := range out.members {
+		out.members[i] = member{m.Text(c.key), m.scrub(c.val)}
+	}
+	return out
+}
+
+// Fields takes a masked document apart into lines.
+func (m *Mask) Fields(doc []byte) []Field {
+	whole, err := parse(doc)
+	if err != nil || whole.kind != '{' || m != nil && m.marks.all {
+		return []Field{m.field("", whole, m.tree(doc), len(doc))}
+	}
+	masked := m.tree(doc)
+	fs := make([]Field, len(whole.members))
+	for i, c := range whole.members {
+		fs[i] = m.field(Line(m.Text(c.key)), c.val, masked.members[i].val, 0)
+	}
+	return fs
+}
+
+func (m *Mask) field(name string, real, masked value, size int) Field {
+	f := Field{Name: name, Size: size}
+	if size == 0 {
+		if f.Size = len(real.text); real.kind != '"' {
+			f.Size = len(real.string(machines))
+		}
+	}
+	switch {
+	case masked.kind == '"' && masked.text == Masked:
+		f.Text = Masked
+	case masked.kind == '"':
+		f.Text = `"` + Excerpt(masked.text, 0) + `"`
+	default:
+		f.Text = excerptOf(masked.string(quoted))
+	}
+	return f
+}
+
+// excerptOf cuts what is escaped already.
+func excerptOf(s string) string {
+	if len(s) <= Long {
+		return s
+	}
+	from, to := forward(s, Long*3/4), backward(s, Long/4)
+	if from >= to {
+		return s
+	}
+	return s[:from] + " [… " + Bytes(to-from) + " not shown; " + Bytes(len(s)) + " in all …] " + s[to:]
+}
+
+// Share makes m find what o learnt, too.
+func (m *Mask) Share(o *Mask) {
+	m.learnt = append(m.learnt, o.learnt...)
+	slices.SortFunc(m.learnt, func(a, b string) int { return len(b) - len(a) })
+}

@@ -1,0 +1,148 @@
+package display
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+// maxDepth bounds what is taken apart. Arguments are held to less before they are stored.
+const maxDepth = 512
+
+// value is one JSON value with its members in their order and its numbers as
+// they were written.
+type value struct {
+	kind    byte   // { [ " or 0 for a literal
+	text    string // of a string; a literal as written
+	members []member
+}
+
+type member struct {
+	key string // of an object
+	val value
+}
+
+var errDepth = errors.New("nested too deeply")
+
+// parse reads one JSON value. What is not exactly one, or not UTF-8, is an error.
+func parse(b []byte) (value, error) {
+	if !utf8.Valid(b) {
+		return value{}, errors.New("not UTF-8")
+	}
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.UseNumber()
+	v, err := parseNext(dec, 0)
+	if err != nil {
+		return v, err
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return v, errors.New("more than one value")
+	}
+	return v, nil
+}
+
+func parseNext(dec *json.Decoder, depth int) (value, error) {
+	if depth > maxDepth {
+		return value{}, errDepth
+	}
+	t, err := dec.Token()
+	if err != nil {
+		return value{}, err
+	}
+	switch t := t.(type) {
+	case json.Delim:
+		return parseInside(dec, byte(t), depth)
+	case string:
+		return value{kind: '"', text: t}, nil
+	case json.Number:
+		return value{text: t.String()}, nil
+	case bool:
+		if t {
+			return value{text: "true"}, nil
+		}
+		return value{text: "false"}, nil
+	}
+	return value{text: "null"}, nil
+}
+
+func parseInside(dec *json.Decoder, open byte, depth int) (value, error) {
+	v := value{kind: open}
+	for dec.More() {
+		var m member
+		if open == '{' {
+			k, err := dec.Token()
+			if err != nil {
+				return v, err
+			}
+			m.key, _ = k.(string)
+		}
+		var err error
+		if m.val, err = parseNext(dec, depth+1); err != nil {
+			return v, err
+		}
+		v.members = append(v.members, m)
+	}
+	_, err := dec.Token() // the closing one
+	return v, err
+}
+
+// writeTo writes v on one line.
+func (v value) writeTo(b *strings.Builder, st style) {
+	switch v.kind {
+	case '"':
+		writeString(b, v.text, st)
+	case '{', '[':
+		b.WriteByte(v.kind)
+		for i, m := range v.members {
+			if i > 0 {
+				b.WriteString(separator(",", st))
+			}
+			if v.kind == '{' {
+				writeString(b, m.key, st)
+				b.WriteString(separator(":", st))
+			}
+			m.val.writeTo(b, st)
+		}
+		b.WriteByte(v.kind + 2) // } is two behind {, ] two behind [
+	default:
+		b.WriteString(v.text)
+	}
+}
+
+// separator leaves people some air.
+func separator(s string, st style) string {
+	if st == machines {
+		return s
+	}
+	return s + " "
+}
+
+func writeString(b *strings.Builder, s string, st style) {
+	b.WriteByte('"')
+	escapeTo(b, s, st)
+	b.WriteByte('"')
+}
+
+func (v value) string(st style) string {
+	var b strings.Builder
+	v.writeTo(&b, st)
+	return b.String()
+}
+
+// Value is one JSON document on one line for people. What is not JSON is shown
+// as the text it is.
+func Value(doc []byte) string { return (*Mask)(nil).Value(doc) }
+
+// Field is one line of a document: a member of an object, or the whole of
+// anything else.
+type Field struct {
+	Name string // fit to be shown; empty: the document is not an object
+	Text string // fit to be shown, cut to an excerpt
+	Size int    // bytes of the value: of a string its text, of anything else its JSON
+}
+
+// Fields takes a document apart into lines.
+func Fields(doc []byte) []Field { return (*Mask)(nil).Fields(doc) }
