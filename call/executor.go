@@ -1,6 +1,7 @@
 package call
 
 import (
+	"bytes"
 	"context"
 	"log/slog"
 	"sync"
@@ -51,7 +52,7 @@ type Config struct {
 type Executor struct {
 	Config
 	maxPending int64
-	misuse     error          // why every method refuses; nil: the configuration is usable
+	misuse     error // why every method refuses; nil: the configuration is usable
 	working    tally
 }
 
@@ -121,7 +122,7 @@ type options struct {
 // the record belongs to it. A run id names the calls whose guards count together.
 func InRun(runID string) Option { return func(o *options) { o.runID = runID } }
 
-// As says who asks: an identity that the caller has proved.
+// As says who asks, or for Resume who answers: an identity that the caller has proved.
 func As(principal string) Option { return func(o *options) { o.principal = principal } }
 
 // WithMetadata attaches words that policies and people see. The keys origin,
@@ -176,6 +177,7 @@ func (e *Executor) fresh(ctx context.Context, toolName string, args []byte, exte
 	if err != nil {
 		return Result{}, err
 	}
+	args = bytes.Clone(args) // what foreign code does to the caller's slice meanwhile changes nothing
 	s, refused := e.admit(toolName, args)
 	if refused != nil {
 		return *refused, nil
@@ -201,8 +203,9 @@ type subject struct {
 	tool       *tool.Tool
 	argsDigest string
 	grant      *decision.Decision // the record it is resumed under; nil: a fresh call
-	attempt    *Attempt           // the last one, where its outcome is unknown
-	spent      *decision.Decision // the grant that attempt spent; nil: it needed none
+	attempt    *Attempt           // the last one
+	paid       *decision.Decision // the record that attempt spent; nil: it needed none
+	spent      *decision.Decision // the policy's own approval behind it, where paid is one for running again
 	life       life               // the store's, when this was read
 	key        *IdempotencyKey    // of a fresh call: stored with it
 }
@@ -223,6 +226,16 @@ func (e *Executor) admit(toolName string, args []byte) (subject, *Result) {
 	return subject{tool: t, argsDigest: digest}, nil
 }
 
+// readmit takes a fresh call through those stages again, for the tool as it is now.
+func (e *Executor) readmit(s subject) (subject, *Result) {
+	now, refused := e.admit(s.call.Tool, s.call.Args)
+	if refused != nil {
+		return s, refused
+	}
+	s.tool, s.call.SpecDigest = now.tool, now.tool.SpecDigest()
+	return s, nil
+}
+
 // judgeTries is how often a request is judged again because something moved
 // between the judging and the writing (design §4, rule 1).
 const judgeTries = 3
@@ -241,7 +254,12 @@ func (e *Executor) carryOut(ctx context.Context, s subject) (Result, error) {
 			return res, err
 		}
 		last = err
-		if s, err = e.reload(ctx, s); err != nil {
+		if s.call.Status == "" { // nothing is stored yet
+			var refused *Result
+			if s, refused = e.readmit(s); refused != nil {
+				return *refused, nil
+			}
+		} else if s, err = e.reload(ctx, s); err != nil {
 			return Result{}, err
 		}
 	}

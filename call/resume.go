@@ -32,10 +32,10 @@ func (e *Executor) Resume(ctx context.Context, approvalID string, answer *decisi
 	if err != nil {
 		return Result{}, err
 	}
-	if err := e.checkDoor(s, o); err != nil {
+	if err := s.checkDoor(o); err != nil {
 		return Result{}, err
 	}
-	if s, err = e.settleAnswer(ctx, s, answer); err != nil {
+	if s, err = e.settleAnswer(ctx, s, answer, o.principal); err != nil {
 		return Result{}, err
 	}
 	return e.goOn(ctx, s)
@@ -60,15 +60,15 @@ func (e *Executor) read(ctx context.Context, approvalID string) (subject, error)
 	}
 	var s subject
 	err := txn.View(ctx, e.Store, func(tx Tx) (err error) {
-		s, err = readSubject(tx, approvalID)
+		s, err = e.readSubject(tx, approvalID)
 		return err
 	})
 	return s, err
 }
 
-func readSubject(tx Tx, approvalID string) (subject, error) {
+func (e *Executor) readSubject(tx Tx, approvalID string) (subject, error) {
 	d, err := tx.Decision(approvalID)
-	if errors.Is(err, decision.ErrNotFound) {
+	if errors.Is(err, decision.ErrNotFound) || err == nil && d.Space != e.Space {
 		return subject{}, ErrApprovalNotFound.Say("There is no approval %s.", approvalID)
 	}
 	if err != nil {
@@ -81,7 +81,7 @@ func readSubject(tx Tx, approvalID string) (subject, error) {
 	if err != nil {
 		return subject{}, err
 	}
-	s := subject{call: c, grant: &d, argsDigest: d.ArgsDigest, life: lifeOf(tx)}
+	s := subject{call: c, grant: &d, argsDigest: d.ArgsDigest, life: e.lifeOf(tx)}
 	return s, s.readAttempt(tx)
 }
 
@@ -98,37 +98,46 @@ func callsOnly(d decision.Decision) error {
 	return nil
 }
 
-// readAttempt reads the last attempt of a call whose outcome may be unknown, and the grant it spent.
-func (s *subject) readAttempt(tx Tx) error {
-	if s.call.Attempts == 0 {
-		return nil
-	}
-	a, err := tx.Attempt(s.call.ID, s.call.Attempts)
-	if err != nil {
-		return err
-	}
-	s.attempt = &a
-	if a.ApprovalID == "" {
-		return nil
-	}
-	g, err := tx.Decision(a.ApprovalID)
-	if err != nil {
-		return err
-	}
-	// The grant behind a grant for running again is the one that the policy knows.
-	for g.Kind == decision.KindInterrupted && g.SpentDigest != "" {
-		older, err := spentBy(tx, g)
-		if err != nil || older == nil {
+// readAttempt reads a call's last attempt and the grants that stand behind it.
+func (s *subject) readAttempt(tx Tx) (err error) {
+	if s.call.Attempts > 0 {
+		a, err := tx.Attempt(s.call.ID, s.call.Attempts)
+		if err != nil {
 			return err
 		}
-		g = *older
+		s.attempt = &a
+		if a.ApprovalID != "" {
+			g, err := tx.Decision(a.ApprovalID)
+			if err != nil {
+				return err
+			}
+			s.paid = &g
+		}
 	}
-	s.spent = &g
-	return nil
+	from := s.paid
+	if from == nil && s.attempt == nil {
+		from = s.grant // restored: the attempt is lost, and only the new question names what was spent
+	}
+	s.spent, err = policysOwn(tx, from)
+	return err
 }
 
-// spentBy finds the record whose digest an interrupted approval names.
-func spentBy(tx Tx, d decision.Decision) (*decision.Decision, error) {
+// policysOwn is the approval that the policy asked for behind one for running
+// again; nil where there is none.
+func policysOwn(tx Tx, d *decision.Decision) (_ *decision.Decision, err error) {
+	for d != nil && d.Kind == decision.KindInterrupted {
+		if d.SpentDigest == "" {
+			return nil, nil
+		}
+		if d, err = spentBefore(tx, *d); err != nil {
+			return nil, err
+		}
+	}
+	return d, nil
+}
+
+// spentBefore finds the record whose digest an interrupted approval names.
+func spentBefore(tx Tx, d decision.Decision) (*decision.Decision, error) {
 	ds, err := tx.Decisions(decision.Query{Space: d.Space, CallID: d.CallID, Limit: 500})
 	for _, o := range ds {
 		if o.Digest == d.SpentDigest && o.N < d.N {
@@ -138,16 +147,12 @@ func spentBy(tx Tx, d decision.Decision) (*decision.Decision, error) {
 	return nil, err
 }
 
-// reload reads a subject again after something moved, and checks that it still
-// is what can be judged.
+// reload reads a stored subject again after something moved, and checks that it
+// still is what can be judged.
 func (e *Executor) reload(ctx context.Context, s subject) (subject, error) {
 	tool, err := e.Tools.Lookup(s.call.Tool)
 	if err != nil {
 		return s, err
-	}
-	if s.call.Status == "" { // fresh: nothing is stored yet
-		s.tool = tool
-		return s, tool.CheckArgs(s.call.Args)
 	}
 	fresh, err := e.readAgain(ctx, s)
 	if err != nil {
@@ -159,19 +164,19 @@ func (e *Executor) reload(ctx context.Context, s subject) (subject, error) {
 		if fresh.call.Status != Unknown {
 			return s, fresh.call.errState()
 		}
-		return fresh, nil
+		return fresh, fresh.unaltered()
 	}
-	return fresh, e.stands(fresh)
+	return fresh, e.usable(ctx, fresh)
 }
 
 func (e *Executor) readAgain(ctx context.Context, s subject) (fresh subject, err error) {
 	err = txn.View(ctx, e.Store, func(tx Tx) error {
 		if s.grant != nil {
-			fresh, err = readSubject(tx, s.grant.ID)
+			fresh, err = e.readSubject(tx, s.grant.ID)
 			return err
 		}
 		c, err := tx.Call(s.call.ID)
-		fresh = subject{call: c, argsDigest: c.ArgsDigest, life: lifeOf(tx)}
+		fresh = subject{call: c, argsDigest: c.ArgsDigest, life: e.lifeOf(tx)}
 		if err != nil {
 			return err
 		}
@@ -180,10 +185,17 @@ func (e *Executor) readAgain(ctx context.Context, s subject) (fresh subject, err
 	return fresh, err
 }
 
-// checkDoor is the checks before any write (spec 2.2, 2.4).
-func (e *Executor) checkDoor(s subject, o options) error {
-	if s.grant.FromServer() {
-		return errServer(s.grant.ID)
+// checkDoor is the checks before any write that need no more than what was read
+// (spec 2.2, 2.4).
+func (s subject) checkDoor(o options) error {
+	if decision.FromServer(s.call.Metadata) || s.grant != nil && decision.FromServer(s.grant.Metadata) {
+		return s.errServer()
+	}
+	if s.grant == nil {
+		return nil
+	}
+	if err := callsOnly(*s.grant); err != nil {
+		return err
 	}
 	if o.runID != "" && o.runID != s.grant.RunID {
 		return ErrUsage.Say("Approval %s belongs to run %s, not to %s.", s.grant.ID, s.grant.RunID, o.runID)
@@ -191,22 +203,29 @@ func (e *Executor) checkDoor(s subject, o options) error {
 	return nil
 }
 
-func errServer(approvalID string) error {
-	return ErrUsage.Say("Approval %s was parked by the HTTP tool server; only it may run it.", approvalID).
-		Hint("Decide it with POST /v1/approvals/%s/decide.", approvalID)
+func (s subject) errServer() error {
+	if s.grant == nil {
+		return ErrUsage.Say("Call %s came in through the HTTP tool server; only it may go on with it.", s.call.ID).
+			Hint("Look at it with GET /v1/calls/%s.", s.call.ID)
+	}
+	return ErrUsage.Say("Approval %s was parked by the HTTP tool server; only it may run it.", s.grant.ID).
+		Hint("Decide it with POST /v1/approvals/%s/decide.", s.grant.ID)
 }
 
-// settleAnswer makes sure that the record is decided, as the answer says if there is one.
-func (e *Executor) settleAnswer(ctx context.Context, s subject, answer *decision.Answer) (subject, error) {
+// settleAnswer makes sure that the record is decided, as the answer says if there
+// is one; principal is who was proved to give it.
+func (e *Executor) settleAnswer(ctx context.Context, s subject, answer *decision.Answer, principal string) (subject, error) {
 	if s.grant.Status == decision.Pending {
 		switch {
-		case s.grant.Overdue(e.now()):
+		case s.grant.Overdue(s.life.clock):
 			return s, e.expire(ctx, s.grant.ID)
 		case answer == nil:
 			return s, ErrUsage.Say("Approval %s is still pending; resuming never approves by itself.", s.grant.ID).
 				Hint("Decide it first: placet approve %[1]s, or placet resume %[1]s --approve.", s.grant.ID)
 		}
-		_, err := e.operator().Decide(ctx, s.grant.ID, *answer)
+		op := e.operator()
+		op.Principal = principal
+		_, err := op.Decide(ctx, s.grant.ID, *answer)
 		if err != nil && (!errors.Is(err, decision.ErrNotPending) || errors.Is(err, ErrApprovalExpired)) {
 			return s, err
 		}
@@ -236,19 +255,21 @@ func (e *Executor) operator() decision.Operator {
 	return decision.Operator{Store: e.Store, Observer: e.Observer, Now: e.Now, MayOwn: true}
 }
 
-// expire ends an overdue record and answers so.
+// expire ends an overdue record and answers so, or says what others made of it first.
 func (e *Executor) expire(ctx context.Context, approvalID string) error {
-	_, err := e.operator().Expire(ctx, approvalID)
-	if err != nil {
+	if _, err := e.operator().Expire(ctx, approvalID); err != nil && !errors.Is(err, decision.ErrNotPending) {
 		return err
 	}
 	var d decision.Decision
-	err = txn.View(ctx, e.Store, func(tx Tx) (err error) {
+	err := txn.View(ctx, e.Store, func(tx Tx) (err error) {
 		d, err = tx.Decision(approvalID)
 		return err
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case d.Status == decision.Pending || d.Status == decision.Approved:
+		return moved("The approval")
 	}
 	return d.ErrDecided()
 }
@@ -263,6 +284,10 @@ func (e *Executor) goOn(ctx context.Context, s subject) (Result, error) {
 		return e.runGrant(ctx, s)
 	case decision.Consumed:
 		if d.Choice == decision.ChoiceApprove && s.call.ApprovalID == d.ID && s.interrupted() {
+			return e.recover(ctx, s)
+		}
+	case decision.Superseded: // by the doubt about an earlier life; what comes next was not found out yet
+		if s.call.ApprovalID == d.ID && s.call.Status == Unknown {
 			return e.recover(ctx, s)
 		}
 	}
@@ -290,6 +315,9 @@ func (e *Executor) deny(ctx context.Context, s subject) (Result, error) {
 		if err != nil {
 			return err
 		}
+		if c.ApprovalID != d.ID {
+			return s.errLatest(c)
+		}
 		res, err = returnDenial(tx, d, c, e.clock(tx))
 		return err
 	})
@@ -298,10 +326,7 @@ func (e *Executor) deny(ctx context.Context, s subject) (Result, error) {
 
 // runGrant takes a yes through the stages.
 func (e *Executor) runGrant(ctx context.Context, s subject) (Result, error) {
-	if err := e.stands(s); err != nil {
-		if errors.Is(err, errOverdue) {
-			return Result{}, e.expire(ctx, s.grant.ID)
-		}
+	if err := e.usable(ctx, s); err != nil {
 		return Result{}, err
 	}
 	t, err := e.Tools.Lookup(s.call.Tool)
@@ -321,18 +346,15 @@ func (e *Executor) runGrant(ctx context.Context, s subject) (Result, error) {
 	return e.carryOut(ctx, s)
 }
 
-// errOverdue: the grant grew too old; it has to be expired.
-var errOverdue = errors.New("the grant is overdue")
-
-// stands checks a grant before it is judged: unspent, in time, unaltered, and
-// the call's latest. The start's transaction checks again.
-func (e *Executor) stands(s subject) error {
+// usable checks a grant before it is judged: unspent, in time (else it is expired
+// here), unaltered, and the call's latest. The start's transaction checks again.
+func (e *Executor) usable(ctx context.Context, s subject) error {
 	d := s.grant
 	if d.Status != decision.Approved {
 		return e.errSpent(s)
 	}
-	if d.Overdue(e.now()) {
-		return errOverdue
+	if d.Overdue(s.life.clock) {
+		return e.expire(ctx, d.ID)
 	}
 	if err := d.Intact(); err != nil {
 		return err
@@ -341,20 +363,12 @@ func (e *Executor) stands(s subject) error {
 		return err
 	}
 	if s.call.ApprovalID != d.ID {
-		return ErrRunState.Say("Call %s waits on another approval than %s.", s.call.ID, d.ID).Hint("Its latest one is %s.", s.call.ApprovalID)
+		return s.errLatest(s.call)
 	}
 	return s.bound()
 }
 
-// bound holds the record against its call: run id, call id, tool and the digest
-// of the original arguments, all four.
-func (s subject) bound() error {
-	digest, err := request.ArgsDigest(s.call.Args)
-	d := s.grant
-	if err != nil || d.RunID != s.call.RunID || d.CallID != s.call.ID || d.Tool != s.call.Tool ||
-		digest != s.call.ArgsDigest || digest != d.ArgsDigest {
-		return ErrApprovalHash.Say("Approval %s does not belong to call %s as it is stored.", d.ID, s.call.ID).
-			Hint("One of them was altered in the store. Make the call again.")
-	}
-	return nil
+// errLatest: of several records of one call only the latest can answer.
+func (s subject) errLatest(c Call) error {
+	return ErrRunState.Say("Call %s waits on another approval than %s.", c.ID, s.grant.ID).Hint("Its latest one is %s.", c.ApprovalID)
 }
