@@ -62,7 +62,11 @@ func insert(tx Tx, c Call, es []event.Event, key *IdempotencyKey) error {
 	}
 	k := *key
 	k.CallID, k.At = c.ID, tx.Now()
-	return tx.PutIdempotent(k)
+	err := tx.PutIdempotent(k)
+	if errors.Is(err, decision.ErrMoved) {
+		err = errKeyTaken
+	}
+	return err
 }
 
 // park stores the request and lets go: the row waits from now on. An older
@@ -80,7 +84,7 @@ func (e *Executor) park(ctx context.Context, s subject, v verdict) (Result, erro
 			}
 		}
 		asked = e.stamp(tx, *v.ask, v.ttl)
-		return e.putParked(tx, c, asked, s.key)
+		return e.putParked(tx, c, asked, s.key, e.maxPending)
 	})
 	if err != nil {
 		return Result{}, err
@@ -88,8 +92,8 @@ func (e *Executor) park(ctx context.Context, s subject, v verdict) (Result, erro
 	return Result{}, pendingError(asked)
 }
 
-// putParked writes the call as waiting for d, and d.
-func (e *Executor) putParked(tx Tx, c Call, d decision.Decision, key *IdempotencyKey) error {
+// putParked writes the call as waiting for d, and d, unless maxPending others wait.
+func (e *Executor) putParked(tx Tx, c Call, d decision.Decision, key *IdempotencyKey, maxPending int64) error {
 	ch, err := c.Step(Park{Approval: d}, tx.Now())
 	if err != nil {
 		return err
@@ -97,7 +101,7 @@ func (e *Executor) putParked(tx Tx, c Call, d decision.Decision, key *Idempotenc
 	if err := put(tx, c, ch, key); err != nil {
 		return err
 	}
-	return decision.Ask(tx, d, e.maxPending)
+	return decision.Ask(tx, d, maxPending)
 }
 
 // put writes a call's change: the first inserts it.
@@ -123,7 +127,7 @@ func (e *Executor) lock(tx Tx, s subject, v verdict) (Call, error) {
 	if policy.VersionOf(e.Policy) != v.policyVersion {
 		return Call{}, moved("The policy")
 	}
-	if t, err := e.Tools.Lookup(s.tool.Name); err != nil || t.SpecDigest() != v.specDigest {
+	if t, err := e.Tools.Lookup(s.tool.Name); err != nil || t != s.tool { // a registered tool never changes
 		return Call{}, moved("The tool")
 	}
 	if s.call.Status == "" {

@@ -1,11 +1,11 @@
 package call
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
+
+	jsonv2 "github.com/go-json-experiment/json"
 
 	"github.com/placet-dev/placet/canon"
 	"github.com/placet-dev/placet/decision"
@@ -14,6 +14,8 @@ import (
 
 // ErrEnvelope: a queue message is not one that Handle understands.
 var ErrEnvelope = fault.Sentinel(fault.Invalid, "invalid_envelope", "This is not an envelope.")
+
+const envelopeForms = `Write {"v":1,"approval_id":…} or {"v":1,"run_id":…,"call_id":…,"tool":…,"args":…}.`
 
 // maxEnvelope bounds a queue message, in bytes: arguments and a little more.
 const maxEnvelope = 2 << 20
@@ -67,11 +69,12 @@ func (e *Executor) handleApproval(ctx context.Context, approvalID string) (Resul
 
 // recorded is the result that stands of a call that was carried out before.
 func (e *Executor) recorded(s subject, otherwise error) (Result, error) {
+	waits := s.grant == nil || s.grant.Status != decision.Consumed || s.grant.ID != s.call.ApprovalID
 	switch {
-	case s.grant == nil || s.grant.Status != decision.Consumed || s.grant.ID != s.call.ApprovalID:
-		return Result{}, otherwise
 	case s.call.Status == Running:
 		return Result{}, s.call.ErrStillRunning()
+	case !s.call.Status.Terminal() && waits: // on something else than this message
+		return Result{}, otherwise
 	}
 	res := resultOf(s.call)
 	if s.attempt != nil {
@@ -88,13 +91,9 @@ func parseEnvelope(message []byte) (envelope, error) {
 	if err := canon.Valid(message); err != nil {
 		return env, ErrEnvelope.Say("The envelope is not valid JSON: %s.", err)
 	}
-	dec := json.NewDecoder(bytes.NewReader(message))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&env); err != nil {
-		return env, ErrEnvelope.Say("The envelope cannot be read: %s.", err).Hint(`Write {"v":1,"approval_id":…} or {"v":1,"run_id":…,"call_id":…,"tool":…,"args":…}.`)
-	}
-	if _, err := dec.Token(); err != io.EOF {
-		return env, ErrEnvelope.Say("There is something behind the envelope.")
+	// Keys count exactly as they are written: Args beside args must not win.
+	if err := jsonv2.Unmarshal(message, &env, jsonv2.RejectUnknownMembers(true)); err != nil {
+		return env, ErrEnvelope.Say("The envelope cannot be read: %s.", err).Hint(envelopeForms)
 	}
 	return env, env.check()
 }
@@ -102,13 +101,13 @@ func parseEnvelope(message []byte) (envelope, error) {
 func (env envelope) check() error {
 	resume := env.ApprovalID != ""
 	run := env.RunID != "" && env.CallID != "" && env.Tool != "" && env.Args != nil
-	any := env.RunID != "" || env.CallID != "" || env.Tool != "" || env.Args != nil
+	some := env.RunID != "" || env.CallID != "" || env.Tool != "" || env.Args != nil
 	switch {
 	case env.V != 1:
 		return ErrEnvelope.Say("The envelope has version %d; this program understands 1.", env.V)
-	case resume && any || !resume && !run:
+	case resume && some || !resume && !run:
 		return ErrEnvelope.Say("The envelope names neither just an approval nor a whole call.").
-			Hint(`Write {"v":1,"approval_id":…} or {"v":1,"run_id":…,"call_id":…,"tool":…,"args":…}.`)
+			Hint(envelopeForms)
 	}
 	return nil
 }

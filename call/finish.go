@@ -28,7 +28,7 @@ func (e *Executor) finish(ctx context.Context, s subject, st started, out Outcom
 		})
 	})
 	if err != nil {
-		return Result{}, err
+		return Result{}, errUnstored(st, err)
 	}
 	res := resultOf(next)
 	res.edited(st.attempt)
@@ -36,6 +36,17 @@ func (e *Executor) finish(ctx context.Context, s subject, st started, out Outcom
 		res.ApprovalID = asked.ID
 	}
 	return res, nil
+}
+
+// errUnstored says that an attempt was begun and that its outcome is in no store:
+// never that nothing happened, whatever the store says of the last write.
+func errUnstored(st started, err error) error {
+	e := txn.ErrUnknown.Say("Call %s was started (attempt %d), but how it ended could not be stored: %s", st.call.ID, st.attempt.N, err).
+		Hint("Look at it: placet show %s.", st.call.ID)
+	if errors.Is(err, txn.ErrNotCommitted) {
+		return e
+	}
+	return e.Because(err)
 }
 
 // recordLate writes an outcome that came after its attempt was given up. Nobody
@@ -82,6 +93,7 @@ func (e *Executor) end(tx Tx, s subject, a Attempt, out Outcome) (Call, *decisio
 		return c, nil, err
 	}
 	if ch.Next.Status == Unknown && c.Status == Running && recoveryOf(s.tool) == RecoverByPerson {
+		s.attempt = &a // the one in doubt; s was read before it began
 		return e.putDoubt(tx, s, c, ch)
 	}
 	return ch.Next, nil, tx.PutCall(c, ch.Next, ch.Events...)

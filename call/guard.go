@@ -93,7 +93,7 @@ func (e *Executor) weigh(tx Tx, s subject, again bool, argsDigest string, reserv
 		if c.overTime && now.Sub(g.Since) >= guardWindow {
 			g.N, g.Since = 0, now
 		}
-		if g.N+c.add > c.limit {
+		if c.add > c.limit-g.N { // their sum may not fit
 			return &refusal{KindGuardRefused, fmt.Sprintf("The guard %s is at %d of %d; this call would add %d.", c.Name, g.N, c.limit, c.add)}, nil
 		}
 		if g.N += c.add; reserve {

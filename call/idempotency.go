@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/placet-dev/placet/canon"
-	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/txn"
 )
 
@@ -23,15 +22,21 @@ func (e *Executor) once(ctx context.Context, s subject, o options) (Result, erro
 	if earlier == nil {
 		s.key = &k
 		res, err := e.carryOut(ctx, s)
-		if !errors.Is(err, decision.ErrMoved) && !errors.Is(err, ErrRunState) {
+		if !errors.Is(err, errKeyTaken) {
 			return res, err
 		}
-		if earlier, err = e.byKey(ctx, k); err != nil || earlier == nil {
-			return res, errors.Join(err, ErrRunState)
+		if earlier, err = e.byKey(ctx, k); err != nil {
+			return Result{}, err
+		}
+		if earlier == nil {
+			return Result{}, ErrRunState.Say("The idempotency key %q came and went while the call was made; nothing was started.", k.Key)
 		}
 	}
-	return e.repeat(ctx, *earlier)
+	return earlier.repeat()
 }
+
+// errKeyTaken: another request with this key was stored first; nothing was written.
+var errKeyTaken = errors.New("the idempotency key is taken")
 
 // fingerprint is what a key stands for: tool, arguments and the run it names.
 func (s subject) fingerprint(o options) string {
@@ -63,14 +68,14 @@ func (e *Executor) byKey(ctx context.Context, k IdempotencyKey) (*subject, error
 		if err != nil {
 			return err
 		}
-		s = &subject{call: c, life: lifeOf(tx)}
+		s = &subject{call: c, life: e.lifeOf(tx)}
 		return s.readRecord(tx)
 	})
 	return s, err
 }
 
 // repeat answers with what became of the first request. It starts nothing.
-func (e *Executor) repeat(_ context.Context, s subject) (Result, error) {
+func (s subject) repeat() (Result, error) {
 	if s.call.Status == Running {
 		return Result{}, s.call.ErrStillRunning()
 	}

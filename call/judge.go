@@ -22,6 +22,7 @@ type verdict struct {
 	answer *decision.Answer   // to ask, where the port answers at once
 	ttl    time.Duration      // how long ask may stay pending; 0: no limit
 	args   []byte             // what runs
+	edited bool               // and it is not what was first asked for
 
 	policyVersion string
 	specDigest    string
@@ -72,7 +73,7 @@ func (e *Executor) judgeFresh(ctx context.Context, s subject, v verdict) (verdic
 
 // judgeEdited looks at arguments that a port's answer changed on the spot.
 func (e *Executor) judgeEdited(ctx context.Context, s subject, v verdict) (verdict, error) {
-	v.args = v.answer.EditedArgs
+	v.args, v.edited = v.answer.EditedArgs, true
 	if err := s.tool.CheckArgs(v.args); err != nil {
 		v.refuse = &refusal{KindInvalidArguments, err.Error()}
 		return v, nil
@@ -91,19 +92,19 @@ func (e *Executor) judgeEdited(ctx context.Context, s subject, v verdict) (verdi
 // going on leaves the grant unspent.
 func (e *Executor) judgeGrant(ctx context.Context, s subject, v verdict) (verdict, error) {
 	g := s.grant
-	req, err := request.Decode(g.Request)
+	asked, edited, err := s.recorded(*g)
 	if err != nil {
 		return v, err
 	}
-	v.args = req.Args
+	v.args, v.edited = asked, edited
 	if g.EditedArgs != nil {
-		v.args = g.EditedArgs
+		v.args, v.edited = g.EditedArgs, true
 	}
-	if r, err := e.gate(ctx, s, req.Args, v.args); r != nil || err != nil {
+	if r, err := e.gate(ctx, s, asked, v.args); r != nil || err != nil {
 		v.refuse = r
 		return v, err
 	}
-	ru, err := e.rule(ctx, s, req.Args)
+	ru, err := e.rule(ctx, s, asked)
 	if err != nil {
 		return v, err
 	}
@@ -111,9 +112,9 @@ func (e *Executor) judgeGrant(ctx context.Context, s subject, v verdict) (verdic
 		return v, nil
 	}
 	if ru.Outcome == policy.RequireApproval {
-		met, err := e.meets(s, req.Args, ru)
-		if err != nil || !met {
-			return e.askFor(s, v, req.Args, ru, err)
+		met, err := e.meets(s, asked, ru)
+		if forbidden := g.EditedArgs != nil && ru.ForbidEdits; err != nil || !met || forbidden {
+			return e.askFor(s, v, asked, ru, err)
 		}
 	}
 	if g.EditedArgs == nil {
@@ -128,12 +129,35 @@ func (e *Executor) judgeGrant(ctx context.Context, s subject, v verdict) (verdic
 	return e.askFor(s, v, g.EditedArgs, ru, nil)
 }
 
+// recorded is the arguments that a record asked about: the call's own bytes, or
+// others, where they were edited before it was asked.
+func (s subject) recorded(d decision.Decision) (args []byte, edited bool, err error) {
+	req, err := request.Decode(d.Request)
+	if err != nil {
+		return nil, false, err
+	}
+	// The request holds them without the white space around them.
+	if sameBytes(req.Args, bytes.Trim(s.call.Args, " \t\r\n")) {
+		return s.call.Args, false, nil
+	}
+	return req.Args, true, nil
+}
+
+// granted is the arguments that a yes to d lets run.
+func (s subject) granted(d decision.Decision) (args []byte, edited bool, err error) {
+	if d.EditedArgs != nil {
+		return d.EditedArgs, true, nil
+	}
+	return s.recorded(d)
+}
+
 // judgeRepeat is the gates before an attempt is repeated under the tool's
 // declared idempotency key: the policy has to agree as it did the first time.
 func (e *Executor) judgeRepeat(ctx context.Context, s subject, v verdict) (verdict, error) {
-	if s.attempt.Args != nil {
-		v.args = s.attempt.Args
+	if err := s.unaltered(); err != nil {
+		return v, err
 	}
+	v.args, v.edited = s.attempt.ran(s.call), s.attempt.Args != nil
 	if r, err := e.gate(ctx, s, v.args); r != nil || err != nil {
 		v.refuse = r
 		return v, err
@@ -211,8 +235,11 @@ func (e *Executor) rule(ctx context.Context, s subject, args []byte) (ru policy.
 	if ru.Outcome == policy.Allow && s.tool.Confirm {
 		ru.Outcome = policy.RequireApproval
 	}
-	if !validText(ru.Reason) || !validText(ru.Kind) {
+	switch {
+	case !validText(ru.Reason) || !validText(ru.Kind):
 		return ru, policy.ErrRuling.Say("The policy's reason or kind is not valid text; nothing was run.")
+	case ru.Kind == decision.KindInterrupted:
+		return ru, policy.ErrRuling.Say("The policy answered the kind %q, which is the runtime's own; nothing was run.", ru.Kind)
 	}
 	return ru, nil
 }
@@ -309,8 +336,8 @@ func (e *Executor) meetsSpent(s subject, args []byte, ru policy.Ruling) (bool, e
 	if s.spent == nil {
 		return false, nil // it ran without one
 	}
-	if s.attempt != nil && s.attempt.Args != nil {
-		return sameAuthority(*s.spent, s, ru, args), nil
+	if asked, _, err := s.recorded(*s.spent); err != nil || !sameBytes(asked, args) { // what ran was edited
+		return err == nil && sameAuthority(*s.spent, s, ru, args), err
 	}
 	got, err := s.digest(args, ru.Kind, ru.Capability, ru.Presentation)
 	return got == s.spent.Digest, err

@@ -1,6 +1,7 @@
 package call
 
 import (
+	"bytes"
 	"context"
 
 	"github.com/placet-dev/placet/decision"
@@ -48,10 +49,11 @@ type callbackPort struct{ ask CallbackFunc }
 func Callback(f CallbackFunc) Port { return callbackPort{f} }
 
 func (p callbackPort) answer(ctx context.Context, d decision.Decision) (*decision.Answer, error) {
-	a, err := p.ask(ctx, d)
+	a, err := p.ask(ctx, d.Clone())
 	if err != nil {
 		return nil, err
 	}
+	a.EditedArgs = bytes.Clone(a.EditedArgs)
 	return &a, decision.CheckAnswer(a)
 }
 

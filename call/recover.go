@@ -18,10 +18,13 @@ import (
 type life struct {
 	epoch      int64
 	restoredTo time.Time
-	now        time.Time // the store's clock
+	now        time.Time // the store's clock: judges leases
+	clock      time.Time // the executor's: judges deadlines
 }
 
-func lifeOf(tx Tx) life { return life{tx.Epoch(), tx.RestoredTo(), tx.Now()} }
+func (e *Executor) lifeOf(tx Tx) life {
+	return life{tx.Epoch(), tx.RestoredTo(), tx.Now(), e.clock(tx)}
+}
 
 // interrupted reports whether the last attempt's outcome is unknown, or has to
 // be marked so: its lease ended, or it is of an earlier life of the store.
@@ -35,6 +38,9 @@ func (s subject) interrupted() bool {
 func (e *Executor) recover(ctx context.Context, s subject) (Result, error) {
 	t, err := e.Tools.Lookup(s.call.Tool)
 	if err != nil {
+		return Result{}, err
+	}
+	if err := s.unaltered(); err != nil {
 		return Result{}, err
 	}
 	s.tool = t
@@ -71,10 +77,11 @@ func (e *Executor) pendingOr(asked *decision.Decision, err error) (Result, error
 }
 
 // recovery is what may settle this attempt: what the tool declares now, and for
-// the key also what it declared when the attempt started.
+// the key also what it declared when the attempt started, as the same tool: what
+// another one does under that key nobody promised.
 func (s subject) recovery() Recovery {
 	how := recoveryOf(s.tool)
-	if s.attempt != nil && !s.attempt.Recovery.key() {
+	if s.attempt != nil && (!s.attempt.Recovery.key() || s.call.SpecDigest != s.tool.SpecDigest()) {
 		switch how {
 		case RecoverByKey:
 			return RecoverByPerson
@@ -149,18 +156,15 @@ func (e *Executor) putDoubt(tx Tx, s subject, prev Call, ch Change) (Call, *deci
 // doubt is the runtime's own approval: the call started and its outcome is unknown.
 func (e *Executor) doubt(tx Tx, s subject) (decision.Decision, error) {
 	d := e.newApproval(s)
-	args := s.call.Args
-	if a := s.attempt; a != nil {
-		d.SpentDigest = a.GrantDigest
-		if a.Args != nil {
-			args = a.Args
-		}
+	args, spent, err := s.ran()
+	if err != nil {
+		return *d, err
 	}
+	d.SpentDigest = spent
 	d.Kind, d.ForbidEdits, d.GrantTTL = decision.KindInterrupted, true, e.GrantTTL
 	d.Reason = s.notice(tx.RestoredTo())
 	plain := fmt.Appendf(nil, `{"tool":%q,"args":%s}`, s.tool.Name, args) // tool names are plain ASCII
 	d.Capability = plain
-	var err error
 	if d.Presentation, err = doubtShown(s, args, d.Reason); err != nil {
 		return *d, err
 	}
@@ -168,6 +172,28 @@ func (e *Executor) doubt(tx Tx, s subject) (decision.Decision, error) {
 		return *d, err
 	}
 	return e.stamp(tx, *d, e.ApprovalTTL), nil
+}
+
+// ran is what the last attempt ran and the digest of the grant it spent. Where the
+// store went back in time that attempt is lost; then it can only be what the grant
+// of the earlier life allowed.
+func (s subject) ran() (args []byte, spent string, err error) {
+	switch {
+	case s.attempt != nil:
+		return s.attempt.ran(s.call), s.attempt.GrantDigest, nil
+	case s.grant != nil:
+		args, _, err = s.granted(*s.grant)
+		return args, s.grant.Digest, err
+	}
+	return s.call.Args, "", nil
+}
+
+// ran is what the attempt ran with.
+func (a Attempt) ran(c Call) []byte {
+	if a.Args != nil {
+		return a.Args
+	}
+	return c.Args
 }
 
 func doubtShown(s subject, args []byte, notice string) ([]byte, error) {
@@ -182,6 +208,7 @@ func doubtShown(s subject, args []byte, notice string) ([]byte, error) {
 func (e *Executor) askAgain(ctx context.Context, s subject) (*decision.Decision, error) {
 	var asked *decision.Decision
 	err := event.Update(ctx, e.Store, e.Observer, func(tx Tx) error {
+		asked = nil
 		c, err := tx.Call(s.call.ID)
 		if err != nil {
 			return err
@@ -235,6 +262,9 @@ func (e *Executor) doubtGrant(ctx context.Context, s subject) (Result, error) {
 // probe asks the tool what became of the call. settled: the Result is the
 // answer; otherwise the tool knows of no such call, and running it is possible.
 func (e *Executor) probe(ctx context.Context, s subject) (res Result, settled bool, err error) {
+	if err := s.unaltered(); err != nil {
+		return Result{}, false, err
+	}
 	pr, err := tool.InvokeProbe(ctx, s.tool, probeCall(s))
 	if err != nil {
 		return s.undecided("The tool could not say what became of the call: " + err.Error()), true, nil
@@ -255,14 +285,10 @@ func (e *Executor) probe(ctx context.Context, s subject) (res Result, settled bo
 
 func probeCall(s subject) tool.Call {
 	a := Attempt{N: 1}
-	args := s.call.Args
 	if s.attempt != nil {
 		a = *s.attempt
-		if a.Args != nil {
-			args = a.Args
-		}
 	}
-	return toolCall(s.call, a, args)
+	return toolCall(s.call, a, a.ran(s.call))
 }
 
 func (s subject) undecided(message string) Result {
@@ -313,13 +339,22 @@ func (e *Executor) learn(ctx context.Context, s subject, out Outcome) (Result, e
 			return err
 		}
 		next = ch.Next
+		if err := e.freeGuards(tx, next); err != nil {
+			return err
+		}
 		return tx.PutCall(c, ch.Next, ch.Events...)
 	})
+	switch {
+	case err != nil:
+		return Result{}, err
+	case next.Status == Running:
+		return Result{}, next.ErrStillRunning()
+	}
 	res := resultOf(next)
-	if s.attempt != nil {
+	if s.attempt != nil && next.Attempts == s.attempt.N {
 		res.edited(*s.attempt)
 	}
-	return res, err
+	return res, nil
 }
 
 // learnOrStay answers for a call that stays unknown after a no: its probe may
@@ -343,33 +378,27 @@ func (e *Executor) Sweep(ctx context.Context, limit int) (int, error) {
 	if e.misuse != nil {
 		return 0, e.misuse
 	}
-	n, err := e.operator().ExpireDue(ctx, limit)
-	if err != nil {
-		return n, err
-	}
+	n, failed := e.operator().ExpireDue(ctx, limit)
 	var lost []subject
-	err = txn.View(ctx, e.Store, func(tx Tx) error {
+	err := txn.View(ctx, e.Store, func(tx Tx) error {
 		lost = nil
 		cs, err := tx.LeaseEnded(tx.Now(), limit)
 		for _, c := range cs {
-			s := subject{call: c, argsDigest: c.ArgsDigest, life: lifeOf(tx)}
-			if err := s.readAttempt(tx); err != nil {
-				return err
+			if c.Space == e.Space {
+				lost = append(lost, subject{call: c})
 			}
-			lost = append(lost, s)
 		}
 		return err
 	})
+	failed = errors.Join(failed, err)
 	for _, s := range lost {
-		if err != nil {
-			return n, err
-		}
-		var swept bool
-		if swept, err = e.sweepLost(ctx, s); swept {
+		swept, err := e.sweepLost(ctx, s)
+		if swept {
 			n++
 		}
+		failed = errors.Join(failed, err) // one that cannot be helped must not keep the others
 	}
-	return n, err
+	return n, failed
 }
 
 // isLostRace: another process settled it between the reading and the writing.
@@ -382,6 +411,12 @@ func (e *Executor) sweepLost(ctx context.Context, s subject) (bool, error) {
 	if err != nil {
 		return false, nil // another process knows this tool
 	}
+	if s, err = e.readAgain(ctx, s); err != nil {
+		return false, err
+	}
+	if err := s.unaltered(); err != nil {
+		return false, err
+	}
 	s.tool = t
 	asked, err := e.markLost(ctx, &s)
 	if isLostRace(err) {
@@ -391,9 +426,11 @@ func (e *Executor) sweepLost(ctx context.Context, s subject) (bool, error) {
 		return err == nil, err
 	}
 	_, settled, err := e.probe(ctx, s)
-	if err != nil || settled || s.recovery().key() {
-		return true, err
+	if err == nil && !settled && !s.recovery().key() {
+		_, err = e.askAgain(ctx, s)
 	}
-	_, err = e.askAgain(ctx, s)
+	if isLostRace(err) {
+		err = nil
+	}
 	return true, err
 }

@@ -64,7 +64,7 @@ func (e *Executor) find(ctx context.Context, runID, callID, toolName string, arg
 		if err != nil {
 			return err
 		}
-		s = &subject{call: c, life: lifeOf(tx)}
+		s = &subject{call: c, life: e.lifeOf(tx)}
 		return s.readRecord(tx)
 	})
 	if err != nil || s == nil {
@@ -128,31 +128,41 @@ func (s subject) conflicts(toolName string, args []byte) error {
 
 // again answers for a call that exists.
 func (e *Executor) again(ctx context.Context, s subject, o options) (Result, error) {
-	if s.grant != nil {
-		if err := e.parks(); err != nil {
-			return Result{}, err
-		}
-		if err := e.checkDoor(s, o); err != nil {
-			return Result{}, err
-		}
+	if err := s.checkDoor(o); err != nil {
+		return Result{}, err
 	}
-	running := s.call.Status == Running && !s.interrupted()
 	switch {
-	case running && s.grant != nil && s.grant.Status == decision.Consumed:
-		return Result{}, e.errSpent(s)
-	case running:
+	case s.call.Status == Running && !s.interrupted():
 		return Result{}, s.call.ErrStillRunning()
 	case s.grant == nil:
 		return e.againUnasked(ctx, s)
-	case s.grant.Status == decision.Pending:
-		if s.grant.Overdue(e.now()) {
-			return Result{}, e.expire(ctx, s.grant.ID)
-		}
-		return Result{}, pendingError(*s.grant)
-	case s.call.Status == Unknown && s.grant.Status != decision.Approved && s.grant.Status != decision.Rejected && !s.spentByLast():
+	case s.call.Status == Unknown && s.notAgain():
 		return e.learnOrStay(ctx, s)
+	case s.grant.Status == decision.Consumed: // nothing of it is left that a port would have to keep
+		return e.goOn(ctx, s)
 	}
-	return e.goOn(ctx, s)
+	if err := e.parks(); err != nil {
+		return Result{}, err
+	}
+	switch {
+	case s.grant.Status != decision.Pending:
+		return e.goOn(ctx, s)
+	case s.grant.Overdue(s.life.clock):
+		return Result{}, e.expire(ctx, s.grant.ID)
+	}
+	return Result{}, pendingError(*s.grant)
+}
+
+// notAgain reports whether nobody agreed to run the call once more: the last word
+// was a no, or none in time.
+func (s subject) notAgain() bool {
+	switch s.grant.Status {
+	case decision.Expired, decision.Withdrawn:
+		return true
+	case decision.Consumed:
+		return s.grant.Choice == decision.ChoiceReject
+	}
+	return false
 }
 
 // againUnasked: no approval was ever needed.
@@ -165,9 +175,4 @@ func (e *Executor) againUnasked(ctx context.Context, s subject) (Result, error) 
 		res.edited(*s.attempt)
 	}
 	return res, nil
-}
-
-// spentByLast reports whether the latest record is the one the last attempt spent.
-func (s subject) spentByLast() bool {
-	return s.grant != nil && s.attempt != nil && s.grant.ConsumedBy == s.attempt.N && s.grant.Choice == decision.ChoiceApprove
 }

@@ -59,7 +59,7 @@ func (e *Executor) start(ctx context.Context, s subject, v verdict) (started, er
 			SpecDigest: v.specDigest, Recovery: recoveryOf(s.tool), Owner: self(),
 			Epoch: tx.Epoch(), Lease: e.Lease, Attempts: s.call.Attempts,
 		}
-		if !sameBytes(v.args, s.call.Args) {
+		if v.edited {
 			b.Args = v.args
 		}
 		switch {
@@ -67,8 +67,8 @@ func (e *Executor) start(ctx context.Context, s subject, v verdict) (started, er
 			st.refuse, err = e.spend(tx, *s.grant, &b)
 		case v.ask != nil:
 			c, st.denial, err = e.answerNow(tx, c, s, v, &b)
-		case s.spent != nil: // a repeat under the tool's key
-			b.ApprovalID, b.GrantDigest, b.EffectiveDigest = s.spent.ID, s.spent.Digest, s.attempt.EffectiveDigest
+		case s.attempt != nil: // a repeat under the tool's key, on what the last attempt spent
+			b.ApprovalID, b.GrantDigest, b.EffectiveDigest = s.attempt.ApprovalID, s.attempt.GrantDigest, s.attempt.EffectiveDigest
 		}
 		if err != nil || st.refuse != nil || st.denial != nil {
 			return err
@@ -140,11 +140,11 @@ func (e *Executor) spend(tx Tx, g decision.Decision, b *Begin) (refuse, err erro
 // once, through the same doors as a parked one. A no ends the call.
 func (e *Executor) answerNow(tx Tx, c Call, s subject, v verdict, b *Begin) (Call, *Result, error) {
 	d := e.stamp(tx, *v.ask, v.ttl)
-	if err := e.putParked(tx, c, d, s.key); err != nil {
+	if err := e.putParked(tx, c, d, s.key, 0); err != nil { // it is not pending when this is committed
 		return c, nil, err
 	}
 	now := e.clock(tx)
-	ch, err := d.Step(decision.Decide{Answer: *v.answer, Epoch: tx.Epoch(), MayOwn: true}, now)
+	ch, err := d.Step(decision.Decide{Answer: *v.answer, Checked: v.ask.Digest, Epoch: tx.Epoch(), MayOwn: true}, now)
 	if err != nil {
 		return c, nil, err
 	}

@@ -2,6 +2,7 @@ package decision
 
 import (
 	"bytes"
+	"maps"
 	"time"
 
 	"github.com/placet-dev/placet/event"
@@ -154,11 +155,11 @@ type Vote struct {
 	At           time.Time
 }
 
-// FromServer reports whether the HTTP tool server or the gateway parked this
-// record, so that only they may run it (spec 2.4).
-func (d Decision) FromServer() bool {
+// FromServer reports whether the HTTP tool server or the gateway wrote this
+// metadata, so that only they may run what it belongs to (spec 2.4).
+func FromServer(metadata map[string]string) bool {
 	for _, k := range serverKeys {
-		if _, ok := d.Metadata[k]; ok {
+		if _, ok := metadata[k]; ok {
 			return true
 		}
 	}
@@ -188,12 +189,24 @@ func (d Decision) Intact() error {
 		return ErrApprovalHash.Say("The stored content of approval %s does not match its digest.", d.ID).
 			Hint("It was altered in the store. Reject it and ask again.")
 	}
-	r, err := request.Decode(d.Request)
-	if err != nil || r.RunID != d.RunID || r.CallID != d.CallID || r.StepID != d.StepID || r.Node != d.Node || r.Tool.Name != d.Tool {
+	if r, err := request.Decode(d.Request); err != nil || !d.names(r) {
 		return ErrApprovalHash.Say("The ids of approval %s are not those of its request.", d.ID).
 			Hint("It was altered in the store. Reject it and ask again.")
 	}
 	return nil
+}
+
+// names reports whether what is searchable about d says the same as its request.
+func (d Decision) names(r request.Request) bool {
+	if r.RunID != d.RunID || r.CallID != d.CallID || r.StepID != d.StepID || r.Node != d.Node || r.Tool.Name != d.Tool ||
+		d.Owner.Kind == OwnerCall && d.Owner.ID != d.CallID {
+		return false
+	}
+	if r.Node != "" {
+		return true // a flow's node has no tool
+	}
+	spec, err := r.Tool.Digest()
+	return err == nil && spec == d.SpecDigest
 }
 
 // EditIntact does the same for edited arguments.
@@ -220,6 +233,15 @@ func (d Decision) Same(o Decision) bool {
 		d.EditedDigest == o.EditedDigest && d.EffectiveDigest == o.EffectiveDigest && d.Owner == o.Owner &&
 		bytes.Equal(d.Request, o.Request) && bytes.Equal(d.Capability, o.Capability) &&
 		bytes.Equal(d.Presentation, o.Presentation) && bytes.Equal(d.EditedArgs, o.EditedArgs)
+}
+
+// Clone is a copy that shares no memory with d.
+func (d Decision) Clone() Decision {
+	for _, b := range []*[]byte{&d.Capability, &d.Presentation, &d.Request, &d.EditedArgs} {
+		*b = bytes.Clone(*b)
+	}
+	d.Metadata = maps.Clone(d.Metadata)
+	return d
 }
 
 // Overdue reports whether now is past the decision's deadline: the request's

@@ -41,8 +41,7 @@ func (d Decision) Requested() event.Event {
 	return d.event(event.ApprovalRequested, actor, requestedPayload{d.ID, d.Kind, d.Reason, d.Digest})
 }
 
-// Settle writes a change and what it does to the owner. Its second result is the
-// refusal that is committed with it.
+// Settle writes a change and what it does to the owner.
 func Settle(tx Tx, prev Decision, ch Change, now time.Time) error {
 	if err := tx.PutDecision(prev, ch); err != nil {
 		return err
@@ -56,7 +55,7 @@ func Settle(tx Tx, prev Decision, ch Change, now time.Time) error {
 
 // apply locks, asks the owner, steps and writes: the whole of a decision's
 // transaction. runID, if given, is the run the decision has to belong to.
-func apply(tx Tx, id, runID string, now time.Time, command func(d Decision, waiting error) Command) (Change, error) {
+func apply(tx Tx, id, runID string, now time.Time, command func(epoch int64, waiting error) Command) (Change, error) {
 	d, err := tx.LockDecision(id)
 	if err != nil {
 		return Change{}, err
@@ -74,13 +73,14 @@ func apply(tx Tx, id, runID string, now time.Time, command func(d Decision, wait
 			return Change{}, waiting
 		}
 	}
-	ch, err := d.Step(command(d, waiting), now)
+	ch, err := d.Step(command(tx.Epoch(), waiting), now)
 	if err != nil {
 		return Change{}, err
 	}
 	if err := tx.PutDecision(d, ch); err != nil {
 		return Change{}, err
 	}
+	ch.Next.Version = d.Version + 1 // as it is stored now
 	return ch, own.Settled(ch.Next, now)
 }
 
@@ -102,7 +102,8 @@ type Operator struct {
 	// somebody other than the store's own user. Adapters set them.
 	Principal string
 	Verified  bool
-	// MayOwn lets the principal decide what it asked for itself.
+	// MayOwn lets the principal decide what it asked for itself, and take back
+	// what others asked for: the command line on the store itself has it.
 	MayOwn bool
 }
 
@@ -110,9 +111,10 @@ type Operator struct {
 // The first of these is the answer: [ErrNotFound], [ErrApprovalExpired],
 // [ErrNotPending] with the standing decision, [ErrRunState],
 // [ErrApprovalChanged], [ErrApprovalExpired] (then it is expired here),
-// [ErrApprovalHash] for a yes.
-// An answer that is itself unusable is [ErrUsage], or tool.ErrInvalidArguments for
-// edited arguments that do not fit the recorded schema; nothing is decided.
+// [ErrSelfDecision]; for a yes [ErrApprovalHash]; for one with edited arguments
+// [ErrUsage] where they cannot be edited, and tool.ErrInvalidArguments where they
+// do not fit the recorded schema. An answer that could never be recorded is
+// [ErrUsage] before all of these. On an error nothing is decided.
 func (o Operator) Decide(ctx context.Context, approvalID string, a Answer) (Decision, error) {
 	return o.decide(ctx, "", approvalID, a, false)
 }
@@ -146,30 +148,27 @@ func (o Operator) decide(ctx context.Context, runID, id string, a Answer, bound 
 	if err := CheckAnswer(a); err != nil {
 		return Decision{}, err
 	}
+	cmd := Decide{Answer: a, Bound: bound, Principal: o.Principal, Verified: o.Verified, MayOwn: o.MayOwn}
 	if a.EditedArgs != nil {
-		if err := o.checkEdit(ctx, runID, id, &a); err != nil {
+		var err error
+		if cmd.Checked, cmd.Unfit, err = o.tryEdit(ctx, id, a.EditedArgs); err != nil {
 			return Decision{}, err
 		}
 	}
-	return o.run(ctx, id, runID, func(epoch int64) func(Decision, error) Command {
-		return func(_ Decision, waiting error) Command {
-			return Decide{
-				Answer: a, Bound: bound, Principal: o.Principal, Verified: o.Verified,
-				MayOwn: o.MayOwn, Waiting: waiting, Epoch: epoch,
-			}
-		}
+	return o.run(ctx, id, runID, func(epoch int64, waiting error) Command {
+		cmd.Waiting, cmd.Epoch = waiting, epoch
+		return cmd
 	})
 }
 
-// Withdraw takes a pending request of a call back: the call is cancelled.
+// Withdraw takes a pending request of a call back: the call is cancelled. A proved
+// principal takes back only what it asked for, else [ErrForbidden].
 func (o Operator) Withdraw(ctx context.Context, approvalID, by, note string) (Decision, error) {
 	if err := CheckAnswer(Answer{By: by, Note: note}); err != nil {
 		return Decision{}, err
 	}
-	return o.run(ctx, approvalID, "", func(int64) func(Decision, error) Command {
-		return func(_ Decision, waiting error) Command {
-			return Withdraw{By: by, Principal: o.Principal, Note: note, Waiting: waiting}
-		}
+	return o.run(ctx, approvalID, "", func(_ int64, waiting error) Command {
+		return Withdraw{By: by, Principal: o.Principal, Note: note, MayOwn: o.MayOwn, Waiting: waiting}
 	})
 }
 
@@ -199,15 +198,13 @@ func (o Operator) ExpireDue(ctx context.Context, limit int) (int, error) {
 	})
 	n := 0
 	for _, d := range due {
-		if err != nil {
-			return n, err
-		}
-		_, err = o.Expire(ctx, d.ID)
+		_, e := o.Expire(ctx, d.ID)
 		switch {
-		case err == nil:
+		case e == nil:
 			n++
-		case errors.Is(err, ErrNotPending), errors.Is(err, ErrRunState):
-			err = nil // another sweeper or a person was first
+		case errors.Is(e, ErrNotPending), errors.Is(e, ErrRunState): // another sweeper or a person was first
+		default: // one that cannot be expired must not keep the others
+			err = errors.Join(err, e)
 		}
 	}
 	return n, err
@@ -215,15 +212,14 @@ func (o Operator) ExpireDue(ctx context.Context, limit int) (int, error) {
 
 // Expire ends one overdue approval or grant: [ErrNotPending] if it is not overdue.
 func (o Operator) Expire(ctx context.Context, approvalID string) (Decision, error) {
-	return o.run(ctx, approvalID, "", func(int64) func(Decision, error) Command {
-		return func(Decision, error) Command { return Expire{} }
-	})
+	return o.run(ctx, approvalID, "", func(int64, error) Command { return Expire{} })
 }
 
-func (o Operator) run(ctx context.Context, id, runID string, command func(epoch int64) func(Decision, error) Command) (Decision, error) {
+// run applies a command, which is made of the store's life and of what the owner said.
+func (o Operator) run(ctx context.Context, id, runID string, command func(epoch int64, waiting error) Command) (Decision, error) {
 	var ch Change
 	err := event.Update(ctx, o.Store, o.Observer, func(tx Tx) (err error) {
-		ch, err = apply(tx, id, runID, o.clock(tx), command(tx.Epoch()))
+		ch, err = apply(tx, id, runID, o.clock(tx), command)
 		return err
 	})
 	if err != nil {
@@ -240,35 +236,20 @@ func (o Operator) clock(tx txn.Tx) time.Time {
 	return tx.Now()
 }
 
-// checkEdit holds edited arguments against the schema in the recorded request,
-// outside the transaction: a schema is foreign code. The decision is then bound
-// to the digest that was looked at.
-func (o Operator) checkEdit(ctx context.Context, runID, id string, a *Answer) error {
-	if !a.Approved {
-		return ErrUsage.Say("A rejection has no edited arguments.")
-	}
+// tryEdit holds edited arguments against the schema in the recorded request,
+// outside the transaction: a schema is foreign code. The transaction takes what was
+// found only for the digest it was found with, and has the right words for
+// everything else that may be wrong.
+func (o Operator) tryEdit(ctx context.Context, id string, args []byte) (checked string, unfit, err error) {
 	var d Decision
-	err := txn.View(ctx, o.Store, func(tx Tx) (err error) {
+	err = txn.View(ctx, o.Store, func(tx Tx) (err error) {
 		d, err = tx.Decision(id)
 		return err
 	})
-	if err != nil {
-		return err
+	if err != nil || d.Status != Pending || d.mayEdit() != nil {
+		return d.Digest, nil, err
 	}
-	if d.Type != Approval || runID != "" && d.RunID != runID {
-		return notFound(id, runID)
-	}
-	if d.Status != Pending {
-		return nil // the transaction has the right words for it
-	}
-	if err := d.mayEdit(); err != nil {
-		return err
-	}
-	if a.Shown != "" && a.Shown != d.Digest {
-		return nil
-	}
-	a.Shown = d.Digest
-	return CheckEditedArgs(d, a.EditedArgs)
+	return d.Digest, CheckEditedArgs(d, args), nil
 }
 
 // CheckEditedArgs holds arguments against the schema recorded in d's request:
@@ -284,10 +265,13 @@ func CheckEditedArgs(d Decision, args []byte) error {
 
 // CheckAnswer refuses names and notes that cannot be recorded as given:
 // [ErrUsage]. by has 1 to 200 characters, a note at most 10,000; both are valid
-// UTF-8 without NUL.
+// UTF-8 without NUL. Only a yes has edited arguments.
 func CheckAnswer(a Answer) error {
 	if a.By == "" {
 		return ErrUsage.Say("Who decides has to be named.").Hint("Give a name, for example --by ana.")
+	}
+	if !a.Approved && a.EditedArgs != nil {
+		return ErrUsage.Say("A rejection has no edited arguments.").Hint("Approve with them, or reject without.")
 	}
 	if err := checkText("by", a.By, MaxBy); err != nil {
 		return err

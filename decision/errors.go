@@ -19,6 +19,7 @@ var (
 	ErrApprovalHash    = fault.Sentinel(fault.Conflict, "approval_hash", "The stored approval does not match its digest.")
 	ErrApprovalChanged = fault.Sentinel(fault.Conflict, "approval_changed", "The approval is not the one that was shown.")
 	ErrSelfDecision    = fault.Sentinel(fault.Forbidden, "self_decision", "Nobody decides what they asked for themselves.")
+	ErrForbidden       = fault.Sentinel(fault.Forbidden, "forbidden", "This is not for you to do.")
 	ErrTooManyPending  = fault.Sentinel(fault.TooMany, "too_many_pending", "Too many approvals are pending.")
 	// ErrMoved: another writer changed the record in between. Engines judge again. Matches ErrRunState.
 	ErrMoved = fault.Sentinel(fault.Conflict, "moved", "The record changed in the meantime; nothing was written.", ErrRunState)

@@ -18,9 +18,11 @@ type Decide struct {
 	Bound     bool   // Answer.Shown has to be the stored digest, also when it is empty
 	Principal string // who was proved to answer
 	Verified  bool
-	MayOwn    bool  // the principal may decide what it asked for
-	Waiting   error // what the owner said: nil while it waits for exactly this
-	Epoch     int64 // the store's life now
+	MayOwn    bool   // the principal may decide what it asked for
+	Waiting   error  // what the owner said: nil while it waits for exactly this
+	Unfit     error  // what the recorded schema says to edited arguments; nil: they fit
+	Checked   string // digest of the approval that Unfit was found with
+	Epoch     int64  // the store's life now
 }
 
 // Expire ends what is overdue.
@@ -29,6 +31,7 @@ type Expire struct{}
 // Withdraw is the asker taking a request back.
 type Withdraw struct {
 	By, Principal, Note string
+	MayOwn              bool // the principal may take back what others asked for
 	Waiting             error
 }
 
@@ -115,7 +118,7 @@ func (d Decision) approve(cmd Decide, now time.Time) (Change, error) {
 	if cmd.EditedArgs == nil {
 		return d.settle(cmd, Approved, now), nil
 	}
-	if err := d.mayEdit(); err != nil {
+	if err := d.checkEdit(cmd); err != nil {
 		return Change{}, err
 	}
 	edited, err := request.ArgsDigest(cmd.EditedArgs)
@@ -128,6 +131,18 @@ func (d Decision) approve(cmd Decide, now time.Time) (Change, error) {
 	}
 	d.EditedArgs, d.EditedDigest, d.EffectiveDigest = cmd.EditedArgs, edited, effective
 	return d.settle(cmd, Approved, now), nil
+}
+
+// checkEdit takes no edit that was not held against the schema of this very request.
+func (d Decision) checkEdit(cmd Decide) error {
+	if err := d.mayEdit(); err != nil {
+		return err
+	}
+	if cmd.Checked != d.Digest {
+		return ErrApprovalChanged.Say("The edited arguments were checked for another request than approval %s now holds.", d.ID).
+			Hint("Look at it again: placet show %s.", d.ID)
+	}
+	return cmd.Unfit
 }
 
 func (d Decision) mayEdit() error {
@@ -200,6 +215,10 @@ func (d Decision) withdraw(cmd Withdraw, now time.Time) (Change, error) {
 	if d.Overdue(now) {
 		return d.expired(now, true), nil
 	}
+	if cmd.Principal != "" && cmd.Principal != d.RequestedBy && !cmd.MayOwn {
+		return Change{}, ErrForbidden.Say("%s did not ask for approval %s and cannot take it back.", quote(cmd.Principal), d.ID).
+			Hint("Reject it instead.")
+	}
 	d.Status, d.Open, d.SettledAt, d.Note = Withdrawn, false, now, cmd.Note
 	return Change{Next: d, Events: []event.Event{d.event(event.ApprovalWithdrawn, cmd.By, approvalPayload{d.ID})}}, nil
 }
@@ -210,7 +229,7 @@ func (d Decision) consume(cmd Consume, now time.Time) (Change, error) {
 		return d.expired(now, true), nil
 	}
 	switch {
-	case d.Status == Approved && cmd.Attempt > 0:
+	case d.Status == Approved && cmd.Attempt > 0 && d.ConsumedBy == 0 && d.ConsumedAt.IsZero():
 		d.ConsumedBy = cmd.Attempt
 	case d.Status == Rejected && cmd.Attempt == 0:
 	default:

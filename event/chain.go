@@ -19,7 +19,7 @@ var zeroHash = make([]byte, sha256.Size)
 // Seal gives e its place after head: number, hashes, envelope. salt is 16 random
 // bytes; they keep a redacted body from being guessed.
 func Seal(e Event, head Head, space, id string, at time.Time, salt []byte) Event {
-	e.ID, e.Space, e.Stream, e.At = id, space, head.Stream, at
+	e.V, e.ID, e.Space, e.Stream, e.At = Version, id, space, head.Stream, at
 	e.StreamSeq = head.Seq + 1
 	e.Salt = salt
 	e.PrevHash = head.Hash
@@ -44,7 +44,7 @@ func bodyHash(e Event) []byte {
 
 func envelopeHash(e Event) []byte {
 	h := newFieldHash(eventDomain)
-	h.int(Version)
+	h.int(e.V)
 	h.text(e.Space)
 	h.text(e.Stream)
 	h.int(e.StreamSeq)
@@ -70,7 +70,7 @@ func check(e Event, head Head) string {
 		return "it does not follow the event before it"
 	case !bytes.Equal(e.Hash, envelopeHash(e)):
 		return "its envelope was altered"
-	case !e.Redacted && !bytes.Equal(e.BodyHash, bodyHash(e)):
+	case !e.Redacted && !bytes.Equal(e.BodyHash, bodyHash(e)), e.Redacted && (e.Actor != "" || e.Salt != nil):
 		return "its body was altered"
 	}
 	return ""

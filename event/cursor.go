@@ -29,8 +29,11 @@ func CursorAt(h Head) Cursor {
 }
 
 func makeCursor(kind byte, n int64, hash []byte) Cursor {
-	return Cursor(string(kind) + strconv.FormatInt(n, 36) + "-" + hex.EncodeToString(hash[:cursorHash]))
+	return Cursor(string(kind) + strconv.FormatInt(n, 36) + "-" + short(hash))
 }
+
+// short is what a cursor keeps of a hash; of one that was cut by hand, all there is.
+func short(hash []byte) string { return hex.EncodeToString(hash[:min(cursorHash, len(hash))]) }
 
 func (c Cursor) parse(kind byte) (n int64, hash string, err error) {
 	if c == "" {
@@ -62,7 +65,7 @@ func resolve(tx Tx, stream string, c Cursor) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if len(es) == 0 || hex.EncodeToString(es[0].Hash[:cursorHash]) != hash || (stream != "" && es[0].StreamSeq != n) {
+	if len(es) == 0 || short(es[0].Hash) != hash || cursorIn(stream, es[0]) != c {
 		return 0, ErrCursor.Say("The cursor %q names no event here.", string(c)).Hint("Start from the beginning, or use a cursor that this stream returned.")
 	}
 	return n, nil

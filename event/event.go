@@ -37,6 +37,7 @@ const (
 // Event is one entry. Nouns fill in Type, Subject, Actor and Payload; the store
 // fills in the rest when it appends.
 type Event struct {
+	V         int64 // the envelope's version
 	Seq       int64 // the store's own number
 	Pos       int64 // public order over all streams, dense; 0 while not yet given
 	ID        string
@@ -118,5 +119,6 @@ var (
 	ErrNoStream  = fault.Sentinel(fault.NotFound, "not_found", "There is no such stream.")
 	ErrCursor    = fault.Sentinel(fault.Invalid, "unknown_cursor", "This cursor is not one of this stream's.")
 	ErrNoEvent   = fault.Sentinel(fault.NotFound, "not_found", "There is no such event.")
+	ErrUsage     = fault.Sentinel(fault.Invalid, "usage", "This cannot be asked for in this way.")
 	ErrBadStream = fault.Sentinel(fault.Invalid, "usage", "A stream is run:ID, call:ID or job:ID.")
 )

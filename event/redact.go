@@ -2,6 +2,8 @@ package event
 
 import (
 	"context"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/placet-dev/placet/txn"
 )
@@ -10,8 +12,12 @@ import (
 // NULL; its envelope and hashes stay, so the chain still verifies. Who did it
 // and why is an event of the same stream. It cannot be undone.
 //
-// [ErrNoEvent]: there is no such event, or it is empty already.
+// [ErrNoEvent]: there is no such event, or it is empty already. [ErrUsage]: by is
+// empty, or one of the texts is not valid UTF-8 without NUL.
 func Redact(ctx context.Context, s txn.Store, stream string, streamSeq int64, by, note string) error {
+	if by == "" || !validText(by) || !validText(note) {
+		return ErrUsage.Say("Who redacts has to be named, and the name and the note have to be valid text.")
+	}
 	return txn.Update(ctx, s, func(tx Tx) error {
 		if _, err := tx.Head(stream); err != nil {
 			return err
@@ -29,3 +35,5 @@ func Redact(ctx context.Context, s txn.Store, stream string, streamSeq int64, by
 		}{streamSeq, note}))
 	})
 }
+
+func validText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }

@@ -74,8 +74,14 @@ func (x rows) InsertVote(v decision.Vote) error {
 	return err
 }
 
-// micros is a duration as it is stored.
-func micros(d time.Duration) int64 { return int64(d / time.Microsecond) }
+// micros is a duration as it is stored: rounded up, since 0 stands for no limit.
+func micros(d time.Duration) int64 {
+	n := int64(d / time.Microsecond)
+	if d > time.Duration(n)*time.Microsecond {
+		n++
+	}
+	return n
+}
 
 // dueAt is when a decision has to be expired, while it still can be.
 func dueAt(d decision.Decision) time.Time {

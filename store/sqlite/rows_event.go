@@ -7,13 +7,13 @@ import (
 	"github.com/placet-dev/placet/event"
 )
 
-const eventColumns = `seq, space, stream, stream_seq, id, at, type, subject, actor, payload, salt, body_hash, prev_hash, hash`
+const eventColumns = `v, seq, space, stream, stream_seq, id, at, type, subject, actor, payload, salt, body_hash, prev_hash, hash`
 
 // insertEventsSQL takes several rows: a transition often writes two.
 var insertEventsSQL = func() (sql [5]string) {
-	const one = `(?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	const one = `(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 	for n := 1; n < len(sql); n++ {
-		sql[n] = `INSERT INTO event(seq, space, stream, stream_seq, id, v, at, type, subject, actor, payload, salt, body_hash, prev_hash, hash) VALUES ` +
+		sql[n] = `INSERT INTO event(` + eventColumns + `) VALUES ` +
 			one + strings.Repeat(`, `+one, n-1)
 	}
 	return sql
@@ -22,9 +22,9 @@ var insertEventsSQL = func() (sql [5]string) {
 func (x rows) InsertEvents(es []event.Event) error {
 	for len(es) > 0 {
 		n := min(len(es), len(insertEventsSQL)-1)
-		args := make([]any, 0, 14*n)
+		args := make([]any, 0, 15*n)
 		for _, e := range es[:n] {
-			args = append(args, e.Seq, e.Space, e.Stream, e.StreamSeq, e.ID, e.At, string(e.Type), e.Subject,
+			args = append(args, e.V, e.Seq, e.Space, e.Stream, e.StreamSeq, e.ID, e.At, string(e.Type), e.Subject,
 				e.Actor, []byte(e.Payload), e.Salt, e.BodyHash, e.PrevHash, e.Hash)
 		}
 		if _, err := x.h.exec(insertEventsSQL[n], args...); err != nil {
@@ -78,11 +78,11 @@ func selects(q event.Query, e event.Event) bool {
 
 func scanEvent(r row) event.Event {
 	e := event.Event{
-		Seq: r.int(0), Pos: r.int(0), Space: r.str(1), Stream: r.str(2), StreamSeq: r.int(3), ID: r.str(4), At: r.time(5),
-		Type: event.Type(r.str(6)), Subject: r.str(7), Actor: r.str(8), Payload: r.bytes(9), Salt: r.bytes(10),
-		BodyHash: r.bytes(11), PrevHash: r.bytes(12), Hash: r.bytes(13),
+		V: r.int(0), Seq: r.int(1), Pos: r.int(1), Space: r.str(2), Stream: r.str(3), StreamSeq: r.int(4), ID: r.str(5), At: r.time(6),
+		Type: event.Type(r.str(7)), Subject: r.str(8), Actor: r.str(9), Payload: r.bytes(10), Salt: r.bytes(11),
+		BodyHash: r.bytes(12), PrevHash: r.bytes(13), Hash: r.bytes(14),
 	}
-	e.Redacted = r.null(9)
+	e.Redacted = r.null(10)
 	return e
 }
 
