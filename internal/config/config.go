@@ -89,13 +89,8 @@ type loader struct {
 	refused  int // how often something was refused, kept or not
 }
 
-const mcpLater = "tools from MCP servers come later; until then a tool is carried out by exec or http"
-
 func (l *loader) config(c *Config, root *node) {
-	f := l.fields(root, "the file", "tools", "agents", "rules", "guards", "mcp")
-	if n := f.get("mcp"); n != nil {
-		l.refuse(n, "%s", mcpLater)
-	}
+	f := l.fields(root, "the file", "tools", "agents", "rules", "guards")
 	l.tools(c, f.get("tools"))
 	l.agents(c, f.get("agents"))
 	l.rules(c, f.get("rules"))

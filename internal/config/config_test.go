@@ -166,6 +166,54 @@ func TestLoad(t *testing.T) {
 	}
 }
 
+// sample is the placet.yaml of spec 4.2.
+const sample = `tools:
+  - name: refund
+    description: Refund an order.
+    input_schema: {type: object, required: [order_id, amount], additionalProperties: false,
+                   properties: {order_id: {type: string}, amount: {type: number, exclusiveMinimum: 0}}}
+    side_effect: remote_mutation      # read_only | local_mutation | remote_mutation | destructive
+    timeout: 30s                      # default 30s, at most 24h
+    confirm: true                     # always ask, whatever the rules say
+    exec: [./refund.sh]               # exact argument bytes on stdin, JSON on stdout
+    idempotency: call_id              # optional: a repeat with the same call id is safe
+    cancel_safe: false                # optional: true promises that a killed or timed-out call had no effect
+    pin: false                        # optional: true puts the program's SHA-256 into the spec
+    probe: [./refund-status.sh]       # optional: settles an unknown outcome
+    cost: 0                           # optional: what one call adds to the guard cost
+  - name: deploy
+    http: {method: POST, url: "https://deploy.internal/v1/deploy", headers: {Authorization: "${DEPLOY_TOKEN}"}}
+agents:
+  fixer: {exec: [./agent.py]}         # one process per decision
+rules:                                # first match wins; none matches: the side-effect default
+  - name: small refunds
+    when: tool == "refund" && args.amount <= 50
+    outcome: allow                    # allow | require_approval | deny | abort
+  - name: large refunds
+    when: tool == "refund"
+    outcome: require_approval
+    reason: "refunds above 50 need a person"
+    expires_in: 24h
+    grant_expires_in: 15m
+    edits: allow                      # or forbid
+    presentation: {title: '"Refund " + string(args.amount) + " on " + args.order_id'}   # CEL
+`
+
+func TestLoadTakesTheSampleOfTheSpec(t *testing.T) {
+	t.Parallel()
+	path := folder(t, sample)
+	for _, name := range []string{"refund.sh", "refund-status.sh", "agent.py"} {
+		write(t, filepath.Join(filepath.Dir(path), name), "#!/bin/sh\n", 0o755)
+	}
+	c, err := load(path, environment("DEPLOY_TOKEN", "s3cret"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(c.Tools.List()) != 2 || len(c.Agents) != 1 || c.Guards != (call.Guards{}) {
+		t.Errorf("%+v", c)
+	}
+}
+
 func TestNoFile(t *testing.T) {
 	t.Chdir(t.TempDir())
 	c, err := Load("")
@@ -292,7 +340,7 @@ colour: red
 		`:6: exec of tool "a": The program "` + filepath.Dir(path) + `/none.sh" cannot be used: it does not exist.`,
 		`:9: timeout of tool "b": "90d" has a unit that is not known, since days are not all of one length; write 2160h`,
 		`:14: rule "r", when, column 3: foo is not known; an expression knows tool, args, side_effect, principal, run, metadata and the functions of the CEL standard`,
-		`:16: unknown key "colour" in the file; write tools, agents, rules, guards or mcp`,
+		`:16: unknown key "colour" in the file; write tools, agents, rules or guards`,
 	}, "\n"+path)
 	if err == nil || err.Error() != path+want {
 		t.Errorf("got\n%v\nwant\n%s", err, path+want)
@@ -307,7 +355,7 @@ colour: red
 
 func TestAtMostTwentyProblems(t *testing.T) {
 	t.Parallel()
-	_, err := Load(folder(t, strings.Repeat("- x\n", 0)+"guards:\n"+strings.Repeat("  x: 1\n  y: 2\n", 15)))
+	_, err := Load(folder(t, "guards:\n"+strings.Repeat("  x: 1\n  y: 2\n", 15)))
 	if n := strings.Count(err.Error(), "\n"); n != 20 || !strings.HasSuffix(err.Error(), "\nand 38 more") {
 		t.Errorf("%d lines: %v", n+1, err)
 	}

@@ -71,8 +71,12 @@ func (l *loader) syntax(err error, text []byte) {
 	if strings.HasPrefix(m[2], "did not find expected") {
 		line++ // the parser counts lines from 0, the scanner before it from 1
 	}
+	message := m[2]
+	if strings.HasPrefix(message, "mapping values are not allowed") {
+		message += "; a text that has a colon and a space in it needs quotes"
+	}
 	last := 1 + bytes.Count(bytes.TrimRight(text, "\r\n"), []byte{'\n'})
-	l.refuseLine(min(line, last), "this is not valid YAML: %s", m[2])
+	l.refuseLine(min(line, last), "this is not valid YAML: %s", message)
 }
 
 // audit refuses, in n and below it, anchors, aliases, tags, merge keys, keys that are

@@ -9,13 +9,21 @@ import (
 // fields are the values of a mapping by its keys.
 type fields struct {
 	values map[string]*node
+	mcp    bool // there is a key that comes later
 }
+
+const mcpLater = "tools from MCP servers come later; until then a tool is carried out by exec or http"
 
 // fields reads a mapping that may have only the known keys; what names it in messages.
 // A value that is left empty counts as absent.
 func (l *loader) fields(n *node, what string, known ...string) fields {
-	f := fields{map[string]*node{}}
+	f := fields{values: map[string]*node{}}
 	for key, value := range l.pairs(n, what) {
+		if key.Value == "mcp" {
+			l.refuse(key, "mcp in %s: %s", what, mcpLater)
+			f.mcp = true
+			continue
+		}
 		if !slices.Contains(known, key.Value) {
 			l.refuse(key, "unknown key %s in %s; %s", quoted(key.Value), what, didYouMean(key.Value, known))
 			continue

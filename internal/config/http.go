@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/placet-dev/placet/tool"
 )
 
@@ -53,7 +55,11 @@ var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 // expand replaces each ${NAME} by the environment's value. Values are secrets: no
 // message shows one.
 func (l *loader) expand(n *node, what string) string {
-	return variable.ReplaceAllStringFunc(l.text(n, what), func(found string) string {
+	if n.Kind != yaml.ScalarNode || isPlain(n) && n.ShortTag() != "!!str" {
+		l.refuse(n, "%s has to be a text; write it in quotes", what)
+		return ""
+	}
+	return variable.ReplaceAllStringFunc(n.Value, func(found string) string {
 		name := variable.FindStringSubmatch(found)[1]
 		if !strings.HasSuffix(found, "}") || !variableName.MatchString(name) {
 			l.refuse(n, "%s has a ${ that names no variable; write ${NAME}", what)

@@ -37,7 +37,7 @@ func TestRefusals(t *testing.T) {
 		// The file.
 		{"an unknown section", "tool: []", 1, `unknown key "tool" in the file; did you mean "tools"?`},
 		{"a key in capitals", "Tools: []", 1, `unknown key "Tools" in the file; did you mean "tools"?`},
-		{"mcp servers", "\nmcp: {server: x}", 2, "tools from MCP servers come later"},
+		{"mcp servers", "\nmcp: {server: x}", 2, "mcp in the file: tools from MCP servers come later"},
 		{"a list at the top", "- a", 1, "the file has to be a mapping of keys to values"},
 		{"a text at the top", "hello", 1, "the file has to be a mapping of keys to values"},
 		{"broken YAML", "tools:\n  - name: a\n bad", 3, "this is not valid YAML: did not find expected key"},
@@ -101,7 +101,7 @@ func TestRefusals(t *testing.T) {
 		// What carries a tool out.
 		{"nothing", "tools:\n  - name: t", 2, `tool "t" has nothing that carries it out; write exec: [./program.sh] or http:`},
 		{"both", inTool("http: {url: 'http://x.test'}"), 4, `tool "t" has both exec and http; remove one`},
-		{"an mcp server", "tools:\n  - name: t\n    mcp: github", 3, `tool "t": tools from MCP servers come later; until then a tool is carried out by exec or http`},
+		{"an mcp server", "tools:\n  - name: t\n    mcp: github", 3, `mcp in tool "t": tools from MCP servers come later; until then a tool is carried out by exec or http`},
 		{"a program as a text", "tools:\n  - name: t\n    exec: ./ok.sh -v", 3, `exec of tool "t" has to be a list of the program and its arguments`},
 		{"no program", "tools:\n  - name: t\n    exec: []", 3, `exec of tool "t" has to be a list`},
 		{"an empty program", "tools:\n  - name: t\n    exec: ['']", 3, "exec names no program"},
@@ -140,7 +140,8 @@ func TestRefusals(t *testing.T) {
 		{"a variable without a name", "tools:\n  - name: t\n    http: {url: 'http://x.test', headers: {A: '${}'}}", 3, "has a ${ that names no variable; write ${NAME}"},
 		{"a variable with an expression", "tools:\n  - name: t\n    http: {url: 'http://x.test', headers: {A: '${TOKEN:-x}'}}", 3, "has a ${ that names no variable"},
 		{"a variable that is not closed", "tools:\n  - name: t\n    http: {url: 'http://x.test', headers: {A: '${TOKEN'}}", 3, "has a ${ that names no variable"},
-		{"a header that is a number", "tools:\n  - name: t\n    http: {url: 'http://x.test', headers: {A: 5}}", 3, `write it in quotes: "5"`},
+		{"a header that is a number", "tools:\n  - name: t\n    http: {url: 'http://x.test', headers: {A: 5123}}", 3, `the header "A" in http of tool "t" has to be a text; write it in quotes`},
+		{"headers as a text", "tools:\n  - name: t\n    http: {url: 'http://x.test', headers: 'A: x'}", 3, `headers in http of tool "t" has to be a mapping`},
 		{"a header that we set", "tools:\n  - name: t\n    http: {url: 'http://x.test', headers: {idempotency-key: x}}", 3, "The header Idempotency-Key is set by Placet"},
 		{"a variable with a line feed", "tools:\n  - name: t\n    http: {url: 'http://x.test', headers: {A: '${BROKEN}'}}", 3, `The value of the header "A" has a control character`},
 
@@ -161,6 +162,8 @@ func TestRefusals(t *testing.T) {
 		{"a rule without an outcome", inRule("when: true"), 2, `rule "r" has no outcome; write outcome: allow, require_approval, deny or abort`},
 		{"another outcome", inRule("when: true\noutcome: ask"), 4, `"ask" is not a value of outcome of rule "r"; write allow, require_approval, deny or abort`},
 		{"a condition that is a list", inRule("when: [a]\noutcome: deny"), 3, `when of rule "r" has to be a text`},
+		{"a condition with a colon", inRule("outcome: deny\nwhen: args == {\"a\": 1}"), 4, "a text that has a colon and a space in it needs quotes"},
+		{"a condition that begins with !", inRule("outcome: deny\nwhen: !args.ok"), 4, `tags such as "!args.ok" are not read; write a plain value, and a text that begins with ! in quotes`},
 		{"a condition that does not compile", inRule("outcome: deny\nwhen: arg.x == 1"), 4, `rule "r", when, column 1: arg is not known; did you mean args?`},
 		{"a condition over some lines", inRule("outcome: deny\nwhen: |\n  tool == \"a\" &&\n  foo == 1"), 6, `rule "r", when, column 1: foo is not known`},
 		{"a folded condition", inRule("outcome: deny\nwhen: >\n  tool == 'a' &&\n  foo == 1"), 5, `rule "r", when, column 16: foo is not known`},
@@ -195,7 +198,7 @@ func TestRefusals(t *testing.T) {
 			if n := strings.Count(err.Error(), "\n"); n > 0 {
 				t.Errorf("one fault is told in %d lines:\n%v", n+1, err)
 			}
-			if strings.Contains(err.Error(), "s3cret") {
+			if strings.Contains(err.Error(), "s3cret") || strings.Contains(err.Error(), "5123") {
 				t.Errorf("the error shows a value of the environment: %v", err)
 			}
 		})

@@ -46,7 +46,7 @@ func (l *loader) tool(n *node, what string) (_ tool.Tool, ok bool) {
 		what = "tool " + quoted(name.Value)
 	}
 	f := l.fields(n, what, "name", "description", "input_schema", "side_effect", "timeout", "confirm",
-		"exec", "http", "idempotency", "cancel_safe", "pin", "probe", "cost", "mcp")
+		"exec", "http", "idempotency", "cancel_safe", "pin", "probe", "cost")
 	t := tool.Tool{
 		Spec: tool.Spec{
 			Name:        l.text(f.get("name"), "the name of "+what),
@@ -109,15 +109,13 @@ func (l *loader) timeout(n *node, what string) time.Duration {
 func (l *loader) carriedOut(t *tool.Tool, n *node, f fields, what string) {
 	program, request := f.get("exec"), f.get("http")
 	switch {
-	case f.get("mcp") != nil:
-		l.refuse(f.get("mcp"), "%s: %s", what, mcpLater)
 	case program != nil && request != nil:
 		l.refuse(request, "%s has both exec and http; remove one", what)
 	case program != nil:
 		l.exec(t, program, f.get("pin"), what)
 	case request != nil:
 		l.http(t, request, what)
-	default:
+	case !f.mcp:
 		l.refuse(n, "%s has nothing that carries it out; write exec: [./program.sh] or http: {method: POST, url: …}", what)
 	}
 	if pin := f.get("pin"); pin != nil && program == nil {
