@@ -132,14 +132,14 @@ func (e *Executor) again(ctx context.Context, s subject, o options) (Result, err
 		return Result{}, err
 	}
 	switch {
-	case s.call.Status == Running && !s.interrupted():
-		return Result{}, s.call.ErrStillRunning()
 	case s.grant == nil:
 		return e.againUnasked(ctx, s)
 	case s.call.Status == Unknown && s.notAgain():
 		return e.learnOrStay(ctx, s)
 	case s.grant.Status == decision.Consumed: // nothing of it is left that a port would have to keep
 		return e.goOn(ctx, s)
+	case s.call.Status == Running && !s.interrupted():
+		return Result{}, s.call.ErrStillRunning()
 	}
 	if err := e.parks(); err != nil {
 		return Result{}, err
@@ -167,8 +167,11 @@ func (s subject) notAgain() bool {
 
 // againUnasked: no approval was ever needed.
 func (e *Executor) againUnasked(ctx context.Context, s subject) (Result, error) {
-	if s.interrupted() {
+	switch {
+	case s.interrupted():
 		return e.recover(ctx, s)
+	case s.call.Status == Running:
+		return Result{}, s.call.ErrStillRunning()
 	}
 	res := resultOf(s.call)
 	if s.attempt != nil {
