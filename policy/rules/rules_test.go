@@ -279,7 +279,7 @@ func TestUnreadableArgumentsRunNothing(t *testing.T) {
 // wasCut reports whether text tells of the cost limit or, on a busy machine, of the time limit.
 func wasCut(text string) bool {
 	return strings.Contains(text, "the rules cost more than 100000 operations") ||
-		strings.Contains(text, "the rules took longer than 100ms")
+		strings.Contains(text, "the rules took longer than 1s")
 }
 
 func TestExpensiveRulesAreCut(t *testing.T) {
@@ -306,7 +306,7 @@ func TestExpensiveRulesAreCut(t *testing.T) {
 			if !wasCut(got.Reason) {
 				t.Errorf("reason %q", got.Reason)
 			}
-			if d := time.Since(start); d > 2*time.Second {
+			if d := time.Since(start); d > 5*time.Second {
 				t.Errorf("cut only after %v", d)
 			}
 		})
