@@ -34,6 +34,8 @@ type compiler struct {
 }
 
 func (c *compiler) rules(rs []Rule) []rule {
+	compiling.Lock()
+	defer compiling.Unlock()
 	out := make([]rule, 0, len(rs))
 	for _, r := range rs {
 		out = append(out, c.rule(r))

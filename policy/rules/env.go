@@ -32,6 +32,10 @@ var environment = sync.OnceValues(func() (*cel.Env, error) {
 	return cel.NewCustomEnv(append(options, variables...)...)
 })
 
+// compiling guards environment: while it looks for the name that an unknown one may
+// have meant, cel-go v0.33.2 writes to it without a lock. Evaluating needs none.
+var compiling sync.Mutex
+
 // program plans a checked expression.
 func program(env *cel.Env, ast *cel.Ast) (cel.Program, error) {
 	return env.Program(ast,

@@ -359,3 +359,20 @@ func TestConcurrentEvaluation(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+// cel-go's environment writes to itself when a name is unknown.
+func TestConcurrentNew(t *testing.T) {
+	t.Parallel()
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 20 {
+				if _, err := rules.New([]rules.Rule{allowIf(`args.l.all(x, x == arg)`)}, nil); err == nil {
+					t.Error("arg was taken")
+				}
+				newPolicy(t, allowIf(`args.l.all(x, args.l.all(y, x == y))`))
+			}
+		})
+	}
+	wg.Wait()
+}
