@@ -250,7 +250,7 @@ func TestHostileFilesAreBounded(t *testing.T) {
 				t.Errorf("%.300v, %d bytes", err, len(err.Error()))
 			}
 			t.Logf("%v: %.120v", d, err)
-			if d > 10*time.Second {
+			if d > 30*time.Second { // 0.5 s, and a busy machine with -race
 				t.Errorf("took %v", d)
 			}
 		})
