@@ -224,30 +224,26 @@ func (c *conn) bind(args []any) error {
 }
 
 func value(a any) (driver.Value, error) {
-	switch a := a.(type) {
-	case nil:
-		return nil, nil
-	case string:
-		return a, nil
-	case int64:
-		return a, nil
+	switch v := a.(type) {
+	case nil, string, int64:
+		return a, nil // as it came: putting it into another interface would copy it
 	case int:
-		return int64(a), nil
+		return int64(v), nil
 	case []byte:
-		if a == nil {
+		if v == nil {
 			return nil, nil
 		}
 		return a, nil
 	case bool:
-		if a {
+		if v {
 			return int64(1), nil
 		}
 		return int64(0), nil
 	case time.Time:
-		if a.IsZero() {
+		if v.IsZero() {
 			return nil, nil
 		}
-		return a.UnixMicro(), nil
+		return v.UnixMicro(), nil
 	default:
 		return nil, fmt.Errorf("a %T cannot be stored; give nil, int, int64, string, []byte, bool or time.Time", a)
 	}
@@ -256,6 +252,10 @@ func value(a any) (driver.Value, error) {
 // reads reports whether sql only looks. It errs to the side of writing: what
 // wrote nothing but seems to costs one needless update of meta.
 func reads(sql string) bool {
-	w := strings.Fields(sql)
-	return len(w) > 0 && (strings.EqualFold(w[0], "SELECT") || strings.EqualFold(w[0], "PRAGMA"))
+	sql = strings.TrimLeft(sql, " \t\r\n")
+	return startsFold(sql, "SELECT") || startsFold(sql, "PRAGMA")
+}
+
+func startsFold(s, word string) bool {
+	return len(s) >= len(word) && strings.EqualFold(s[:len(word)], word)
 }
