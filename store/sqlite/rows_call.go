@@ -12,15 +12,19 @@ const (
 	callColumns = `id, space, run_id, own_run, external_id, tool, spec_digest, args, args_digest, principal, metadata, continue_by, next_try_at,
 		status, kind, message, result, effective_digest, approval_id, approval_n, attempts, fence, lease_until, lease_owner, epoch,
 		created_at, ended_at, version, head_seq, head`
-	callSQL           = `SELECT ` + callColumns + ` FROM call WHERE id = ?`
-	callByExternalSQL = `SELECT ` + callColumns + ` FROM call WHERE space = ? AND run_id = ? AND external_id = ?`
-	leaseEndedSQL     = `SELECT ` + callColumns + ` FROM call WHERE status = 'running' AND (lease_until < ? OR epoch < ?) ORDER BY lease_until LIMIT ?`
-	insertCallSQL     = `INSERT INTO call(` + callColumns + `)
+	insertCallSQL = `INSERT INTO call(` + callColumns + `)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 	updateCallSQL = `UPDATE call SET
 		spec_digest = ?, next_try_at = ?, status = ?, kind = ?, message = ?, result = ?, effective_digest = ?, approval_id = ?, approval_n = ?,
 		attempts = ?, fence = ?, lease_until = ?, lease_owner = ?, epoch = ?, ended_at = ?, head_seq = ?, head = ?, version = version + 1
 		WHERE id = ? AND version = ? AND status = ? AND fence = ?`
+)
+
+var (
+	selectCalls       = `SELECT ` + selected(callColumns) + ` FROM call`
+	callSQL           = selectCalls + ` WHERE id = ?`
+	callByExternalSQL = selectCalls + ` WHERE space = ? AND run_id = ? AND external_id = ?`
+	leaseEndedSQL     = selectCalls + ` WHERE status = 'running' AND (lease_until < ? OR epoch < ?) ORDER BY lease_until LIMIT ?`
 )
 
 func (x rows) Call(id string) (calls.Call, error) {
@@ -85,7 +89,7 @@ func (x rows) Calls(q calls.Query) ([]calls.Call, error) {
 	w.and(`run_id = ?`, q.RunID, q.RunID != "")
 	w.and(`id < ?`, q.After, q.After != "")
 	w.prefix(`id`, q.Prefix)
-	return x.calls(`SELECT `+callColumns+` FROM call`+w.sql+` ORDER BY id DESC LIMIT ?`, append(w.args, pageSize(q.Limit, 50, 500))...)
+	return x.calls(selectCalls+w.sql+` ORDER BY id DESC LIMIT ?`, append(w.args, pageSize(q.Limit, 50, 500))...)
 }
 
 func (x rows) calls(sql string, args ...any) ([]calls.Call, error) {

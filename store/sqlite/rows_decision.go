@@ -11,7 +11,6 @@ const (
 		args_digest, spent_digest, reason, forbid_edits, run_id, call_id, step_id, node, tool, requested_by, metadata, created_at,
 		expires_at, grant_ttl, status, open, needs, choice, decided_by, decided_principal, decided_at, verified, note, edited_args,
 		edited_digest, effective_digest, grant_expires_at, epoch, settled_at, consumed_at, consumed_by, version`
-	decisionSQL       = `SELECT ` + decisionColumns + ` FROM decision WHERE id = ?`
 	insertDecisionSQL = `INSERT INTO decision(` + decisionColumns + `, due_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 	updateDecisionSQL = `UPDATE decision SET
@@ -20,6 +19,12 @@ const (
 		due_at = ?, version = version + 1
 		WHERE id = ? AND status = ? AND digest = ? AND version = ?`
 	insertVoteSQL = `INSERT INTO vote(decision_id, principal, by, choice, shown, edited_digest, note, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`
+)
+
+var (
+	selectDecisions = `SELECT ` + selected(decisionColumns) + ` FROM decision`
+	decisionSQL     = selectDecisions + ` WHERE id = ?`
+	dueSQL          = selectDecisions + ` WHERE due_at < ? ORDER BY due_at LIMIT ?`
 )
 
 func (x rows) Decision(id string) (d decision.Decision, err error) {
@@ -94,8 +99,6 @@ func dueAt(d decision.Decision) time.Time {
 	return time.Time{}
 }
 
-const dueSQL = `SELECT ` + decisionColumns + ` FROM decision WHERE due_at < ? ORDER BY due_at LIMIT ?`
-
 func (x rows) Due(now time.Time, limit int) ([]decision.Decision, error) {
 	return x.decisions(dueSQL, now, pageSize(limit, 100, 1000))
 }
@@ -117,7 +120,7 @@ func (x rows) Decisions(q decision.Query) ([]decision.Decision, error) {
 	w.and(`run_id = ?`, q.RunID, q.RunID != "")
 	w.and(`id < ?`, q.After, q.After != "")
 	w.prefix(`id`, q.Prefix)
-	return x.decisions(`SELECT `+decisionColumns+` FROM decision`+w.sql+` ORDER BY id DESC LIMIT ?`, append(w.args, pageSize(q.Limit, 50, 500))...)
+	return x.decisions(selectDecisions+w.sql+` ORDER BY id DESC LIMIT ?`, append(w.args, pageSize(q.Limit, 50, 500))...)
 }
 
 func (x rows) decisions(sql string, args ...any) ([]decision.Decision, error) {
