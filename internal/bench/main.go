@@ -20,6 +20,7 @@ type bench struct {
 	slice   time.Duration // how long one side is measured before it is the other's turn
 	rounds  int           // turns of each side
 	records int64
+	callers int // only so many at once; 0: each of the usual numbers
 }
 
 // section is one group of figures.
@@ -52,6 +53,7 @@ func run(args []string) error {
 	fs.DurationVar(&b.slice, "slice", time.Second, "how long one side is measured before it is the other's turn")
 	fs.IntVar(&b.rounds, "rounds", 5, "turns of each side")
 	fs.Int64Var(&b.records, "records", 1_000_000, "decided records in the long file")
+	fs.IntVar(&b.callers, "callers", 0, "measure rates only with so many callers: 1, 16 or 256; default: all three")
 	dir := fs.String("dir", "", "where the temporary databases lie; default: the system's place")
 	profile := fs.String("cpuprofile", "", "write a CPU profile of the sections to this file")
 	probe := fs.String("probe", "", "measure this process's memory on a store (used by the bench itself)")

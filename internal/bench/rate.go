@@ -21,6 +21,9 @@ const (
 func rates(ctx context.Context, b *bench) error {
 	b.title("rate: cycles against a quarter of the floor's transactions")
 	for _, t := range cycleTargets {
+		if b.callers != 0 && b.callers != t.callers {
+			continue
+		}
 		sides, closeAll, err := b.openSides(ctx, fmt.Sprintf("rate-%d", t.callers), t.callers == 1)
 		if err != nil {
 			return err
@@ -77,6 +80,9 @@ func micro(d time.Duration) string { return d.Round(time.Microsecond).String() }
 func allowed(ctx context.Context, b *bench) error {
 	b.title("allowed: calls without an approval against half of the floor's transactions")
 	for _, callers := range []int{1, 16, 256} {
+		if b.callers != 0 && b.callers != callers {
+			continue
+		}
 		f, err := openFloor(ctx, b.path(fmt.Sprintf("allowed-%d-floor.db", callers)))
 		if err != nil {
 			return err
