@@ -1,0 +1,499 @@
+package decision_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/placet-dev/placet/decision"
+	"github.com/placet-dev/placet/event"
+	"github.com/placet-dev/placet/request"
+	"github.com/placet-dev/placet/tool"
+)
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+const reviewer = "ana"
+
+// asked is a pending approval of a call, sealed with its digest.
+func asked(t *testing.T) decision.Decision {
+	t.Helper()
+	req := request.Request{
+		RunID: "run_1", CallID: "call_1",
+		Tool: tool.Spec{Name: "refund", InputSchema: []byte(`{"type":"object"}`), SideEffect: tool.RemoteMutation, TimeoutMS: 1000},
+		Args: []byte(`{"amount": 5}`),
+	}
+	d := decision.Decision{
+		ID: "apr_1", Space: event.MainSpace, Type: decision.Approval, Owner: decision.Ref{Kind: decision.OwnerCall, ID: "call_1"}, N: 1,
+		Kind: "remote_mutation", Capability: []byte(`{"may":"refund"}`), Presentation: []byte(`{"title":"Refund"}`),
+		RunID: "run_1", CallID: "call_1", Tool: "refund", RequestedBy: "bot",
+		CreatedAt: noon.Add(-time.Minute), ExpiresAt: noon.Add(time.Hour), GrantTTL: 10 * time.Minute,
+		Status: decision.Pending, Open: true, Needs: 1, Version: 1, Epoch: 1,
+	}
+	var err error
+	if d.Request, err = req.JSON(); err != nil {
+		t.Fatal(err)
+	}
+	d.Digest = must(t)(d.Binding())
+	d.SpecDigest = must(t)(req.Tool.Digest())
+	d.ArgsDigest = must(t)(request.ArgsDigest(req.Args))
+	return d
+}
+
+func must(t *testing.T) func(string, error) string {
+	return func(s string, err error) string {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+}
+
+func step(t *testing.T, d decision.Decision, cmd decision.Command, now time.Time) decision.Decision {
+	t.Helper()
+	ch, err := d.Step(cmd, now)
+	if err != nil || ch.Refuse != nil {
+		t.Fatalf("%T: %v, refused %v", cmd, err, ch.Refuse)
+	}
+	return ch.Next
+}
+
+func approve() decision.Decide {
+	return decision.Decide{Answer: decision.Answer{Approved: true, By: reviewer}, Epoch: 1}
+}
+
+func reject() decision.Decide {
+	return decision.Decide{Answer: decision.Answer{By: reviewer, Note: "no"}, Epoch: 1}
+}
+
+// inStatus brings an approval where the table wants it, by the machine's own doors.
+func inStatus(t *testing.T, s decision.Status) decision.Decision {
+	t.Helper()
+	d := asked(t)
+	switch s {
+	case decision.Pending:
+		return d
+	case decision.Approved:
+		return step(t, d, approve(), noon)
+	case decision.Rejected:
+		return step(t, d, reject(), noon)
+	case decision.Expired:
+		return step(t, d, decision.Expire{}, noon.Add(2*time.Hour))
+	case decision.Withdrawn:
+		return step(t, d, decision.Withdraw{By: "bot"}, noon)
+	case decision.Superseded:
+		return step(t, step(t, d, approve(), noon), decision.Supersede{}, noon)
+	case decision.Consumed:
+		return step(t, step(t, d, approve(), noon), decision.Consume{Attempt: 1}, noon)
+	}
+	t.Fatalf("no way to %q", s)
+	return d
+}
+
+// The commands of the table: each alone and where it differs in time.
+var commands = []struct {
+	name string
+	cmd  decision.Command
+	now  time.Time
+}{
+	{"approve", approve(), noon},
+	{"approve late", approve(), noon.Add(time.Hour + time.Microsecond)},
+	{"reject", reject(), noon},
+	{"expire early", decision.Expire{}, noon},
+	{"expire", decision.Expire{}, noon.Add(time.Hour + time.Microsecond)},
+	{"withdraw", decision.Withdraw{By: "bot"}, noon},
+	{"consume", decision.Consume{Attempt: 2}, noon},
+	{"consume late", decision.Consume{Attempt: 2}, noon.Add(10*time.Minute + time.Microsecond)},
+	{"return denial", decision.Consume{}, noon},
+	{"supersede", decision.Supersede{}, noon},
+}
+
+// Every status × every command (spec 2.3). A cell is the status that follows with
+// the events, or the refusal; "+" joins a refusal that is committed.
+var steps = map[decision.Status][]string{
+	decision.Pending: {
+		"approved [approval.decided]", "expired [approval.expired] + approval_expired", "rejected [approval.decided]",
+		"not_pending", "expired [approval.expired]", "withdrawn [approval.withdrawn]",
+		"already_decided", "already_decided", "already_decided", "superseded [approval.superseded]",
+	},
+	decision.Approved: {
+		"not_pending", "not_pending", "not_pending",
+		"not_pending", "expired [approval.expired]", "not_pending",
+		"consumed []", "expired [approval.expired] + approval_expired", "already_decided", "superseded [approval.superseded]",
+	},
+	decision.Rejected: {
+		"not_pending", "not_pending", "not_pending",
+		"not_pending", "not_pending", "not_pending",
+		"already_decided", "already_decided", "consumed [approval.consumed]", "not_pending",
+	},
+	decision.Expired: {
+		"approval_expired", "approval_expired", "approval_expired",
+		"not_pending", "not_pending", "approval_expired",
+		"approval_expired", "approval_expired", "approval_expired", "approval_expired",
+	},
+	decision.Withdrawn: {
+		"not_pending", "not_pending", "not_pending",
+		"not_pending", "not_pending", "not_pending",
+		"already_decided", "already_decided", "already_decided", "not_pending",
+	},
+	decision.Superseded: {
+		"not_pending", "not_pending", "not_pending",
+		"not_pending", "not_pending", "not_pending",
+		"already_decided", "already_decided", "already_decided", "not_pending",
+	},
+	decision.Consumed: {
+		"not_pending", "not_pending", "not_pending",
+		"not_pending", "not_pending", "not_pending",
+		"already_decided", "already_decided", "already_decided", "not_pending",
+	},
+}
+
+func TestStep(t *testing.T) {
+	t.Parallel()
+	cells := 0
+	for _, from := range decision.Statuses() {
+		for i, c := range commands {
+			if len(steps[from]) != len(commands) {
+				t.Fatalf("the row of %s has %d cells, not %d", from, len(steps[from]), len(commands))
+			}
+			cells++
+			want := steps[from][i]
+			t.Run(fmt.Sprintf("%s/%s", from, c.name), func(t *testing.T) {
+				t.Parallel()
+				d := inStatus(t, from)
+				before := d.Clone()
+				ch, err := d.Step(c.cmd, c.now)
+				if got := outcome(ch, err); got != want {
+					t.Errorf("got %s, want %s", got, want)
+				}
+				if err == nil {
+					checkChange(t, d, ch, c.now)
+				}
+				again, err2 := d.Step(c.cmd, c.now)
+				if diff := cmp.Diff(ch, again, errorTexts) + cmp.Diff(err, err2, errorTexts); diff != "" {
+					t.Errorf("the same command gave another answer (-first +second):\n%s", diff)
+				}
+				if diff := cmp.Diff(before, d); diff != "" {
+					t.Errorf("Step changed its decision (-before +after):\n%s", diff)
+				}
+			})
+		}
+	}
+	if want := 7 * 10; cells != want {
+		t.Errorf("the table has %d cells, want %d", cells, want)
+	}
+}
+
+func outcome(ch decision.Change, err error) string {
+	if err != nil {
+		return reason(err)
+	}
+	types := []event.Type{}
+	for _, e := range ch.Events {
+		types = append(types, e.Type)
+	}
+	s := fmt.Sprint(ch.Next.Status, " ", types)
+	if ch.Refuse != nil {
+		s += " + " + reason(ch.Refuse)
+	}
+	return s
+}
+
+// checkChange holds what every change has in common, whatever it was.
+func checkChange(t *testing.T, prev decision.Decision, ch decision.Change, now time.Time) {
+	t.Helper()
+	d := ch.Next
+	if d.Status == prev.Status {
+		t.Errorf("a change that changes nothing: %s", d.Status)
+	}
+	if (d.Status == decision.Pending) != d.SettledAt.IsZero() {
+		t.Errorf("%s, settled at %v", d.Status, d.SettledAt)
+	}
+	if d.Open != (d.Status == decision.Pending || d.Status == decision.Approved) {
+		t.Errorf("%s, open %v", d.Status, d.Open)
+	}
+	if (d.Status == decision.Consumed) != !d.ConsumedAt.IsZero() {
+		t.Errorf("%s, consumed at %v", d.Status, d.ConsumedAt)
+	}
+	if got := ch.Vote != nil; got != (prev.Status == decision.Pending && d.Choice != "") {
+		t.Errorf("vote: %v", got)
+	}
+	for _, e := range ch.Events {
+		if e.Subject != d.ID || e.Actor == "" {
+			t.Errorf("event %s of %q by %q", e.Type, e.Subject, e.Actor)
+		}
+	}
+	// What was asked never changes; what was answered stays after the status moved on.
+	fixed := func(d decision.Decision) decision.Decision {
+		d.Status, d.Open, d.SettledAt, d.ConsumedAt, d.ConsumedBy = "", false, time.Time{}, time.Time{}, 0
+		if prev.Status == decision.Pending {
+			d.Choice, d.DecidedBy, d.DecidedPrincipal, d.DecidedAt, d.Note, d.GrantExpiresAt, d.Epoch = "", "", "", time.Time{}, "", time.Time{}, 0
+		}
+		return d
+	}
+	if diff := cmp.Diff(fixed(prev), fixed(d)); diff != "" {
+		t.Errorf("the change touched what is fixed (-before +after):\n%s", diff)
+	}
+}
+
+// Two clocks (spec 1.5): exactly at the instant is in time, a microsecond later is not.
+func TestTwoClocks(t *testing.T) {
+	t.Parallel()
+	d := asked(t)
+	for _, cmd := range []decision.Command{approve(), reject(), decision.Withdraw{By: "bot"}} {
+		if ch, err := d.Step(cmd, d.ExpiresAt); err != nil || ch.Refuse != nil {
+			t.Errorf("%T at the instant: %v, %v", cmd, err, ch.Refuse)
+		}
+		ch, err := d.Step(cmd, d.ExpiresAt.Add(time.Microsecond))
+		if err != nil || !errors.Is(ch.Refuse, decision.ErrApprovalExpired) || ch.Next.Status != decision.Expired {
+			t.Errorf("%T a microsecond later: %v, %v", cmd, err, ch.Refuse)
+		}
+	}
+	g := step(t, d, approve(), noon)
+	if want := noon.Add(d.GrantTTL); !g.GrantExpiresAt.Equal(want) {
+		t.Fatalf("the grant expires at %v, want %v", g.GrantExpiresAt, want)
+	}
+	if ch, err := g.Step(decision.Consume{Attempt: 1}, g.GrantExpiresAt); err != nil || ch.Refuse != nil {
+		t.Errorf("consume at the instant: %v, %v", err, ch.Refuse)
+	}
+	ch, err := g.Step(decision.Consume{Attempt: 1}, g.GrantExpiresAt.Add(time.Microsecond))
+	if err != nil || ch.Next.Status != decision.Expired || ch.Next.DecidedBy != reviewer || ch.Next.Choice != decision.ChoiceApprove || !ch.Next.DecidedAt.Equal(noon) {
+		t.Errorf("consume a microsecond later: %v, %+v", err, ch.Next)
+	}
+	for _, e := range []error{ch.Refuse, g.ErrDecided()} {
+		if st, ok := decision.StandingOf(e); !ok || st.By != reviewer || st.Choice != decision.ChoiceApprove {
+			t.Errorf("the refusal does not carry who decided: %+v", st)
+		}
+	}
+
+	d.ExpiresAt, d.GrantTTL = time.Time{}, 0 // zero: never
+	for _, later := range []time.Duration{0, 100 * 365 * 24 * time.Hour} {
+		g := step(t, d, approve(), noon.Add(later))
+		step(t, g, decision.Consume{Attempt: 1}, noon.Add(2*later))
+	}
+}
+
+// The order of the checks is part of the contract (spec 1.3): each case fails in
+// everything from its own check on, and the first is the answer.
+func TestDecideOrder(t *testing.T) {
+	t.Parallel()
+	waiting := decision.ErrRunState.Say("it waits for another")
+	late := noon.Add(2 * time.Hour)
+	tests := []struct {
+		name   string
+		status decision.Status
+		break_ func(d *decision.Decision, c *decision.Decide) (now time.Time)
+		want   string
+	}{
+		{"expired before pending", decision.Expired, func(d *decision.Decision, c *decision.Decide) time.Time {
+			c.Waiting, c.Shown = waiting, "x"
+			return late
+		}, "approval_expired"},
+		{"pending before the owner", decision.Consumed, func(d *decision.Decision, c *decision.Decide) time.Time {
+			c.Waiting, c.Shown = waiting, "x"
+			return late
+		}, "not_pending"},
+		{"the owner before the showing", decision.Pending, func(d *decision.Decision, c *decision.Decide) time.Time {
+			c.Waiting, c.Shown = waiting, "x"
+			return late
+		}, "run_state"},
+		{"the showing before the deadline", decision.Pending, func(d *decision.Decision, c *decision.Decide) time.Time {
+			c.Shown, d.Kind = "x", "altered"
+			return late
+		}, "approval_changed"},
+		{"an empty showing where one is due", decision.Pending, func(d *decision.Decision, c *decision.Decide) time.Time {
+			c.Bound = true
+			return late
+		}, "approval_changed"},
+		{"the deadline before the digest", decision.Pending, func(d *decision.Decision, c *decision.Decide) time.Time {
+			d.Kind, c.Principal = "altered", "bot"
+			return late
+		}, "expired [approval.expired] + approval_expired"},
+		{"who decides before the digest", decision.Pending, func(d *decision.Decision, c *decision.Decide) time.Time {
+			d.Kind, c.Principal = "altered", "bot"
+			return noon
+		}, "self_decision"},
+		{"the digest before the edits", decision.Pending, func(d *decision.Decision, c *decision.Decide) time.Time {
+			d.Kind, c.EditedArgs, d.ForbidEdits = "altered", []byte(`{}`), true
+			return noon
+		}, "approval_hash"},
+		{"whether it may be edited before how", decision.Pending, func(d *decision.Decision, c *decision.Decide) time.Time {
+			c.EditedArgs, d.ForbidEdits, c.Unfit = []byte(`{}`), true, tool.ErrInvalidArguments
+			return noon
+		}, "usage"},
+		{"edits checked for another request", decision.Pending, func(d *decision.Decision, c *decision.Decide) time.Time {
+			c.EditedArgs, c.Checked, c.Unfit = []byte(`{}`), "x", tool.ErrInvalidArguments
+			return noon
+		}, "approval_changed"},
+		{"edits that do not fit", decision.Pending, func(d *decision.Decision, c *decision.Decide) time.Time {
+			c.EditedArgs, c.Checked, c.Unfit = []byte(`{}`), d.Digest, tool.ErrInvalidArguments
+			return noon
+		}, "invalid_arguments"},
+		{"edits that are no JSON", decision.Pending, func(d *decision.Decision, c *decision.Decide) time.Time {
+			c.EditedArgs, c.Checked = []byte(`{`), d.Digest
+			return noon
+		}, "unencodable"},
+		{"a no although the content was altered", decision.Pending, func(d *decision.Decision, c *decision.Decide) time.Time {
+			d.Kind, c.Approved = "altered", false
+			return noon
+		}, "rejected [approval.decided]"},
+		{"who may decide its own", decision.Pending, func(d *decision.Decision, c *decision.Decide) time.Time {
+			c.Principal, c.MayOwn = "bot", true
+			return noon
+		}, "approved [approval.decided]"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			d, c := inStatus(t, tt.status), approve()
+			now := tt.break_(&d, &c)
+			ch, err := d.Step(c, now)
+			if got := outcome(ch, err); got != tt.want {
+				t.Errorf("got %s, want %s", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestEdits(t *testing.T) {
+	t.Parallel()
+	edit := func(d decision.Decision, args string) decision.Decide {
+		c := approve()
+		c.EditedArgs, c.Checked = []byte(args), d.Digest
+		return c
+	}
+	d := asked(t)
+	// An empty object is an edit, and so are the arguments as they were (case 040).
+	for _, args := range []string{`{}`, `{"amount": 5}`, ` {"n":0}`} {
+		g := step(t, d, edit(d, args), noon)
+		if string(g.EditedArgs) != args || g.EditedDigest == "" || g.EditIntact() != nil || g.Digest != d.Digest || g.ArgsDigest != d.ArgsDigest {
+			t.Errorf("edit %s: %+v", args, g)
+		}
+		edited, _ := request.ArgsDigest([]byte(args))
+		if want, _ := request.EffectiveDigest(d.Digest, edited); g.EffectiveDigest != want {
+			t.Errorf("edit %s binds %s, want %s", args, g.EffectiveDigest, want)
+		}
+		for _, alter := range []func(*decision.Decision){
+			func(d *decision.Decision) { d.EditedArgs = []byte(`{"amount":6}`) },
+			func(d *decision.Decision) { d.EditedArgs = nil },
+			func(d *decision.Decision) { d.EditedDigest = d.ArgsDigest + "0" },
+			func(d *decision.Decision) { d.EditedDigest = "" },
+			func(d *decision.Decision) { d.EffectiveDigest = "" },
+			func(d *decision.Decision) { d.Digest += "0" },
+		} {
+			bad := g
+			if alter(&bad); !errors.Is(bad.EditIntact(), decision.ErrApprovalHash) {
+				t.Errorf("an altered edit was taken: %+v", bad)
+			}
+		}
+	}
+	for name, alter := range map[string]func(*decision.Decision){
+		"a run's":        func(d *decision.Decision) { d.Owner.Kind, d.CallID, d.StepID = decision.OwnerRun, "", "stp_1" },
+		"an interrupted": func(d *decision.Decision) { d.Kind = decision.KindInterrupted },
+		"forbidden":      func(d *decision.Decision) { d.ForbidEdits = true },
+	} {
+		bad := d
+		alter(&bad)
+		if bad.Owner.Kind == decision.OwnerRun {
+			r, _ := request.Decode(bad.Request)
+			r.CallID, r.StepID = "", "stp_1"
+			bad.Request, _ = r.JSON()
+		}
+		bad.Digest = must(t)(bad.Binding())
+		if _, err := bad.Step(edit(bad, `{}`), noon); !errors.Is(err, decision.ErrUsage) {
+			t.Errorf("%s approval took an edit: %v", name, err)
+		}
+	}
+}
+
+// Everything that a yes is bound to is found when it was altered by itself.
+func TestIntact(t *testing.T) {
+	t.Parallel()
+	d := asked(t)
+	if err := d.Intact(); err != nil {
+		t.Fatal(err)
+	}
+	otherSpec := must(t)(tool.Spec{Name: "refund", InputSchema: []byte(`{}`)}.Digest())
+	for name, alter := range map[string]func(*decision.Decision){
+		"kind":         func(d *decision.Decision) { d.Kind = "destructive" },
+		"capability":   func(d *decision.Decision) { d.Capability = []byte(`{"may":"all"}`) },
+		"presentation": func(d *decision.Decision) { d.Presentation = nil },
+		"request":      func(d *decision.Decision) { d.Request = []byte(`{}`) },
+		"request text": func(d *decision.Decision) { d.Request = []byte(`{`) },
+		"args":         func(d *decision.Decision) { d.Request = replaced(d.Request, `5`, `6`) },
+		"digest":       func(d *decision.Decision) { d.Digest = d.SpecDigest },
+		"no digest":    func(d *decision.Decision) { d.Digest = "" },
+		"spec digest":  func(d *decision.Decision) { d.SpecDigest = otherSpec },
+		"run id":       func(d *decision.Decision) { d.RunID = "run_2" },
+		"call id":      func(d *decision.Decision) { d.CallID = "call_2" },
+		"step id":      func(d *decision.Decision) { d.StepID = "stp_2" },
+		"node":         func(d *decision.Decision) { d.Node = "publish" },
+		"tool":         func(d *decision.Decision) { d.Tool = "pay" },
+		"owner":        func(d *decision.Decision) { d.Owner.ID = "call_2" },
+	} {
+		bad := d
+		if alter(&bad); !errors.Is(bad.Intact(), decision.ErrApprovalHash) {
+			t.Errorf("%s altered: %v", name, bad.Intact())
+		}
+		if _, err := bad.Step(approve(), noon); !errors.Is(err, decision.ErrApprovalHash) {
+			t.Errorf("%s altered and approved: %v", name, err)
+		}
+	}
+	// Case 098, 101, 103: how it is spelt is not what it says.
+	same := d
+	same.Request = replaced(d.Request, `{"amount": 5}`, `{"am\u006funt":5.0}`)
+	if err := same.Intact(); err != nil {
+		t.Errorf("the same request in other words: %v", err)
+	}
+}
+
+func TestWithdrawByWhomAsked(t *testing.T) {
+	t.Parallel()
+	d := asked(t)
+	for _, tt := range []struct {
+		cmd  decision.Withdraw
+		want string
+	}{
+		{decision.Withdraw{By: "x"}, "withdrawn [approval.withdrawn]"},
+		{decision.Withdraw{By: "x", Principal: "bot"}, "withdrawn [approval.withdrawn]"},
+		{decision.Withdraw{By: "x", Principal: "eve", MayOwn: true}, "withdrawn [approval.withdrawn]"},
+		{decision.Withdraw{By: "x", Principal: "eve"}, "forbidden"},
+		{decision.Withdraw{By: "x", Principal: "eve", Waiting: decision.ErrRunState}, "run_state"},
+	} {
+		ch, err := d.Step(tt.cmd, noon)
+		if got := outcome(ch, err); got != tt.want {
+			t.Errorf("%+v: got %s, want %s", tt.cmd, got, tt.want)
+		}
+	}
+	d.Owner.Kind = decision.OwnerRun
+	if _, err := d.Step(decision.Withdraw{By: "x"}, noon); !errors.Is(err, decision.ErrUsage) {
+		t.Errorf("a run's approval was withdrawn: %v", err)
+	}
+}
+
+// A grant that says of itself that it was spent is not spent again.
+func TestConsumeOnce(t *testing.T) {
+	t.Parallel()
+	g := inStatus(t, decision.Approved)
+	by, at := g, g
+	by.ConsumedBy, at.ConsumedAt = 1, noon
+	for _, d := range []decision.Decision{by, at} {
+		if _, err := d.Step(decision.Consume{Attempt: 2}, noon); !errors.Is(err, decision.ErrAlreadyDecided) {
+			t.Errorf("spent again: %v", err)
+		}
+	}
+}
+
+func TestUnknownCommandPanics(t *testing.T) {
+	t.Parallel()
+	defer func() {
+		if recover() == nil {
+			t.Error("a command that nobody knows was taken")
+		}
+	}()
+	_, _ = asked(t).Step(nil, noon)
+}
