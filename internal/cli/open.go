@@ -113,7 +113,7 @@ func operator(st *store.Store) decision.Operator {
 
 // withGlobals is a command line that reaches the same store and configuration.
 func (a *app) withGlobals(words ...string) string {
-	line := []string{"placet"}
+	line := []string{program()}
 	if a.db != "" {
 		line = append(line, "--db", a.db)
 	}
@@ -125,6 +125,19 @@ func (a *app) withGlobals(words ...string) string {
 		line[i] = shellWord(w)
 	}
 	return strings.Join(line, " ")
+}
+
+// program is how this program was called, so that what we say to type works. A
+// path is made absolute: it may be typed somewhere else.
+func program() string {
+	name := os.Args[0]
+	if !strings.ContainsRune(name, filepath.Separator) {
+		return "placet"
+	}
+	if abs, err := filepath.Abs(name); err == nil {
+		return abs
+	}
+	return name
 }
 
 // shellWord is w so that a shell takes it as one word.

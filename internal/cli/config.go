@@ -1,0 +1,45 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/placet-dev/placet/fault"
+	"github.com/placet-dev/placet/internal/config"
+)
+
+func newConfigCommand(a *app) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "config",
+		Short: "Work on the configuration",
+		Args:  cobra.NoArgs,
+		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(&cobra.Command{
+		Use:   "check",
+		Short: "Read the configuration and tell everything that is wrong with it",
+		Args:  cobra.NoArgs,
+		RunE:  func(*cobra.Command, []string) error { return a.checkConfig() },
+	})
+	return c
+}
+
+func (a *app) checkConfig() error {
+	conf, err := a.load()
+	if err != nil {
+		return err
+	}
+	if conf.Path == "" {
+		return fault.New(fault.NotFound, "There is no %s here.", config.DefaultName).Hint("Run placet init, or give --config FILE.")
+	}
+	n := len(conf.Tools.List())
+	if a.json {
+		a.emit(struct {
+			OK    bool   `json:"ok"`
+			Path  string `json:"path"`
+			Tools int    `json:"tools"`
+		}{true, conf.Path, n})
+		return nil
+	}
+	a.say("%s can be used. It has %d tools.", conf.Path, n)
+	return nil
+}

@@ -1,0 +1,242 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/placet-dev/placet/call"
+	"github.com/placet-dev/placet/decision"
+	"github.com/placet-dev/placet/event"
+	"github.com/placet-dev/placet/internal/config"
+	"github.com/placet-dev/placet/store"
+	"github.com/placet-dev/placet/store/sqlite"
+	"github.com/placet-dev/placet/txn"
+)
+
+func newDoctorCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "doctor",
+		Short: "Look at the store and the configuration, and say what needs attention",
+		Args:  cobra.NoArgs,
+		RunE:  func(c *cobra.Command, _ []string) error { return a.doctor(c.Context()) },
+	}
+}
+
+// finding is one line of a doctor's list. state is ok, attention, or note for
+// what is no fault and worth knowing.
+type finding struct {
+	Name  string `json:"name"`
+	State string `json:"state"`
+	Text  string `json:"text"`
+}
+
+const (
+	stateOK        = "ok"
+	stateAttention = "attention"
+	stateNote      = "note"
+)
+
+type findings struct{ list []finding }
+
+func (f *findings) ok(name, format string, args ...any) {
+	f.list = append(f.list, finding{name, stateOK, fmt.Sprintf(format, args...)})
+}
+
+func (f *findings) attention(name, format string, args ...any) {
+	f.list = append(f.list, finding{name, stateAttention, fmt.Sprintf(format, args...)})
+}
+
+func (f *findings) note(name, format string, args ...any) {
+	f.list = append(f.list, finding{name, stateNote, fmt.Sprintf(format, args...)})
+}
+
+// failed adds an error: what is wrong, and what to do.
+func (f *findings) failed(name string, err error) {
+	e := faultOf(err)
+	f.attention(name, "%s", strings.TrimSpace(e.Message+" "+e.Advice))
+}
+
+func (f *findings) sound() bool {
+	for _, x := range f.list {
+		if x.State == stateAttention {
+			return false
+		}
+	}
+	return true
+}
+
+func (a *app) doctor(ctx context.Context) error {
+	var f findings
+	conf := a.lookConfig(&f)
+	a.lookStore(ctx, &f, conf)
+	a.tellFindings(f)
+	if !f.sound() {
+		return exitCode(exitFailed)
+	}
+	return nil
+}
+
+func (a *app) tellFindings(f findings) {
+	if a.json {
+		a.emit(struct {
+			OK     bool      `json:"ok"`
+			Checks []finding `json:"checks"`
+		}{f.sound(), f.list})
+		return
+	}
+	for _, x := range f.list {
+		a.say("%-10s %-14s %s", safe(x.State), safe(x.Name), a.excerpt(x.Text))
+	}
+}
+
+func (a *app) lookConfig(f *findings) *config.Config {
+	conf, err := a.load()
+	switch {
+	case err != nil:
+		for _, l := range strings.Split(faultOf(err).Message, "\n") {
+			f.attention("configuration", "%s", l)
+		}
+		return nil
+	case conf.Path == "":
+		f.note("configuration", "There is none: placet init writes an example, --config FILE names another.")
+	default:
+		f.ok("configuration", "%s, with %d tools", conf.Path, len(conf.Tools.List()))
+	}
+	return conf
+}
+
+func (a *app) lookStore(ctx context.Context, f *findings, conf *config.Config) {
+	path, err := a.dbPath()
+	if err == nil {
+		err = absent(path)
+	}
+	if err != nil {
+		f.failed("store", err)
+		return
+	}
+	r, err := sqlite.Check(ctx, path)
+	if err != nil {
+		f.failed("store", err)
+		return
+	}
+	lookReport(f, r)
+	lookOwner(f, path)
+	st, err := a.read(ctx)
+	if err != nil {
+		f.failed("store", err)
+		return
+	}
+	defer st.Close()
+	if err := lookWork(ctx, f, st, conf); err != nil {
+		f.failed("work", err)
+	}
+}
+
+func lookReport(f *findings, r sqlite.Report) {
+	f.ok("store", "%s, epoch %d, %d events", r.Path, r.Epoch, r.Events)
+	if r.Schema == r.Newest {
+		f.ok("schema", "%d, which is this program's", r.Schema)
+	}
+	for _, p := range r.Problems {
+		f.attention("integrity", "%s", p)
+	}
+	if r.OK() {
+		f.ok("integrity", "every page, index and reference holds")
+	}
+	if !r.RestoredAt.IsZero() {
+		f.note("restored", "at %s, to %s: what was approved before then and not used needs a new yes", stamp(r.RestoredAt), stamp(r.RestoredTo))
+	}
+}
+
+// lookOwner tells what the store cannot protect against (design §7).
+func lookOwner(f *findings, path string) {
+	fi, err := os.Stat(path)
+	if err != nil {
+		return
+	}
+	if dir, err := os.Stat(filepath.Dir(path)); err == nil && dir.Mode().Perm()&0o002 != 0 && dir.Mode()&os.ModeSticky == 0 {
+		f.attention("permissions", "the folder %s can be written by everybody: chmod o-w it", filepath.Dir(path))
+	}
+	if fi.Mode().Perm()&0o077 == 0 {
+		f.ok("permissions", "only its owner can read and write the file")
+	}
+	if s, ok := fi.Sys().(*syscall.Stat_t); ok && int(s.Uid) == os.Getuid() {
+		f.note("owner", "You own the file (uid %d). An agent that runs as you could decide for itself: give it another user. Decisions made here say verified: false.", s.Uid)
+	}
+}
+
+// listed is how many rows of a kind are looked at.
+const listed = 500
+
+func lookWork(ctx context.Context, f *findings, st *store.Store, conf *config.Config) error {
+	var pending, granted []decision.Decision
+	var unknown, lost []call.Call
+	overdue := 0
+	err := txn.View(ctx, st, func(tx call.Tx) (err error) {
+		q := decision.Query{Space: event.MainSpace, Type: decision.Approval, Status: decision.Pending, Open: true, Limit: listed}
+		if pending, err = tx.Decisions(q); err != nil {
+			return err
+		}
+		overdue = 0
+		for _, d := range pending {
+			if d.Overdue(tx.Now()) {
+				overdue++
+			}
+		}
+		q.Status = decision.Approved
+		if granted, err = tx.Decisions(q); err != nil {
+			return err
+		}
+		if unknown, err = tx.Calls(call.Query{Space: event.MainSpace, Status: call.Unknown, Limit: listed}); err != nil {
+			return err
+		}
+		lost, err = tx.LeaseEnded(tx.Now(), listed)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	f.ok("pending", "%s wait for a person", upTo(len(pending)))
+	if overdue > 0 {
+		f.attention("overdue", "%s of them are past their deadline: deciding or resuming one ends it", upTo(overdue))
+	}
+	lookGrants(f, granted, conf)
+	if n := len(unknown); n > 0 {
+		f.attention("unknown", "%s calls may or may not have had their effect, such as %s: placet show has more, placet resume its approval", upTo(n), unknown[0].ID)
+	}
+	if n := len(lost); n > 0 {
+		f.attention("lost", "%s calls were running in a process that is gone, such as %s: resume its approval to find out", upTo(n), lost[0].ID)
+	}
+	return nil
+}
+
+// upTo is a count that stopped at the limit of what was looked at.
+func upTo(n int) string {
+	if n == listed {
+		return fmt.Sprintf("%d or more", n)
+	}
+	return fmt.Sprint(n)
+}
+
+// lookGrants finds approved work that nobody with this configuration can run.
+func lookGrants(f *findings, granted []decision.Decision, conf *config.Config) {
+	f.ok("approved", "%s are approved and not run yet", upTo(len(granted)))
+	if conf == nil {
+		return
+	}
+	for _, d := range granted {
+		t, err := conf.Tools.Lookup(d.Tool)
+		switch {
+		case err != nil:
+			f.attention("no tool", "%s is approved, and the configuration has no tool %s", d.ID, d.Tool)
+		case t.SpecDigest() != d.SpecDigest:
+			f.attention("changed tool", "%s is approved, and the tool %s has changed since: resuming asks again", d.ID, d.Tool)
+		}
+	}
+}

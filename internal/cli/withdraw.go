@@ -1,0 +1,54 @@
+package cli
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/placet-dev/placet/decision"
+	"github.com/placet-dev/placet/internal/id"
+)
+
+func newWithdrawCommand(a *app) *cobra.Command {
+	var flags answerFlags
+	c := &cobra.Command{
+		Use:   "withdraw ID",
+		Short: "Take back a call that still waits for a person",
+		Long:  `Withdraws a pending approval: its call is cancelled and never runs.`,
+		Args:  cobra.ExactArgs(1),
+	}
+	flags.add(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		ctx := c.Context()
+		st, err := a.write(ctx)
+		if err != nil {
+			return err
+		}
+		defer st.Close()
+		found, err := find(ctx, st, args[0], id.Approval, id.Call)
+		if err != nil {
+			return err
+		}
+		if strings.HasPrefix(found, id.Call) {
+			k, err := readCall(ctx, st, found)
+			if err != nil {
+				return err
+			}
+			if k.ApprovalID == "" {
+				return decision.ErrUsage.Say("Call %s never asked for an approval, so there is nothing to withdraw.", found)
+			}
+			found = k.ApprovalID
+		}
+		after, err := operator(st).Withdraw(ctx, found, flags.name(c), flags.note)
+		if err != nil {
+			return err
+		}
+		if a.json {
+			a.emit(a.approvalObject(after))
+			return nil
+		}
+		a.say("Approval %s is withdrawn; its call is cancelled.", after.ID)
+		return nil
+	}
+	return c
+}
