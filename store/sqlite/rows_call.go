@@ -14,10 +14,6 @@ const (
 		created_at, ended_at, version, head_seq, head`
 	insertCallSQL = `INSERT INTO call(` + callColumns + `)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
-	updateCallSQL = `UPDATE call SET
-		spec_digest = ?, next_try_at = ?, status = ?, kind = ?, message = ?, result = ?, effective_digest = ?, approval_id = ?, approval_n = ?,
-		attempts = ?, fence = ?, lease_until = ?, lease_owner = ?, epoch = ?, ended_at = ?, head_seq = ?, head = ?, version = version + 1
-		WHERE id = ? AND version = ? AND status = ? AND fence = ?`
 )
 
 var (
@@ -71,10 +67,26 @@ func (x rows) InsertCall(c calls.Call) (bool, error) {
 }
 
 func (x rows) UpdateCall(prev, c calls.Call) (bool, error) {
-	return x.one(updateCallSQL,
-		c.SpecDigest, c.NextTryAt, string(c.Status), string(c.Kind), c.Message, c.Result, c.EffectiveDigest, text(c.ApprovalID), c.ApprovalN,
-		c.Attempts, c.Fence, c.LeaseUntil, c.LeaseOwner, c.Epoch, c.EndedAt, c.Head.Seq, c.Head.Hash,
-		prev.ID, prev.Version, string(prev.Status), prev.Fence)
+	u := newUpdate(`call`)
+	u.str(`spec_digest`, prev.SpecDigest, c.SpecDigest)
+	u.time(`next_try_at`, prev.NextTryAt, c.NextTryAt)
+	u.str(`status`, string(prev.Status), string(c.Status))
+	u.str(`kind`, string(prev.Kind), string(c.Kind))
+	u.str(`message`, prev.Message, c.Message)
+	u.bytes(`result`, prev.Result, c.Result)
+	u.str(`effective_digest`, prev.EffectiveDigest, c.EffectiveDigest)
+	u.text(`approval_id`, prev.ApprovalID, c.ApprovalID)
+	u.int(`approval_n`, prev.ApprovalN, c.ApprovalN)
+	u.int(`attempts`, prev.Attempts, c.Attempts)
+	u.int(`fence`, prev.Fence, c.Fence)
+	u.time(`lease_until`, prev.LeaseUntil, c.LeaseUntil)
+	u.str(`lease_owner`, prev.LeaseOwner, c.LeaseOwner)
+	u.int(`epoch`, prev.Epoch, c.Epoch)
+	u.time(`ended_at`, prev.EndedAt, c.EndedAt)
+	u.int(`head_seq`, prev.Head.Seq, c.Head.Seq)
+	u.bytes(`head`, prev.Head.Hash, c.Head.Hash)
+	u.where(`id = ? AND version = ? AND status = ? AND fence = ?`, prev.ID, prev.Version, string(prev.Status), prev.Fence)
+	return u.run(x)
 }
 
 func (x rows) LeaseEnded(now time.Time, limit int) ([]calls.Call, error) {

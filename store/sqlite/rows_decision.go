@@ -11,13 +11,12 @@ const (
 		args_digest, spent_digest, reason, forbid_edits, run_id, call_id, step_id, node, tool, requested_by, metadata, created_at,
 		expires_at, grant_ttl, status, open, needs, choice, decided_by, decided_principal, decided_at, verified, note, edited_args,
 		edited_digest, effective_digest, grant_expires_at, epoch, settled_at, consumed_at, consumed_by, version`
-	insertDecisionSQL = `INSERT INTO decision(` + decisionColumns + `, due_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
-	updateDecisionSQL = `UPDATE decision SET
-		status = ?, open = ?, choice = ?, decided_by = ?, decided_principal = ?, decided_at = ?, verified = ?, note = ?, edited_args = ?,
-		edited_digest = ?, effective_digest = ?, grant_expires_at = ?, epoch = ?, settled_at = ?, consumed_at = ?, consumed_by = ?,
-		due_at = ?, version = version + 1
-		WHERE id = ? AND status = ? AND digest = ? AND version = ?`
+	// askedColumns are what a decision has when it is asked; the others begin with their defaults.
+	askedColumns = `id, space, type, owner_kind, owner_id, n, kind, capability, presentation, request, digest, spec_digest,
+		args_digest, spent_digest, reason, forbid_edits, run_id, call_id, step_id, node, tool, requested_by, metadata, created_at,
+		expires_at, grant_ttl, needs, epoch, due_at`
+	insertDecisionSQL = `INSERT INTO decision(` + askedColumns + `)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 	insertVoteSQL = `INSERT INTO vote(decision_id, principal, by, choice, shown, edited_digest, note, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`
 )
 
@@ -58,20 +57,49 @@ func scanDecision(r row) (decision.Decision, error) {
 	}, err
 }
 
+// InsertDecision writes what was asked and then, where d comes decided, the rest.
 func (x rows) InsertDecision(d decision.Decision) error {
 	_, err := x.h.exec(insertDecisionSQL,
 		d.ID, d.Space, string(d.Type), string(d.Owner.Kind), d.Owner.ID, d.N, d.Kind, d.Capability, d.Presentation, d.Request, d.Digest, d.SpecDigest,
 		d.ArgsDigest, d.SpentDigest, d.Reason, d.ForbidEdits, d.RunID, d.CallID, d.StepID, d.Node, d.Tool, d.RequestedBy, metadataJSON(d.Metadata), d.CreatedAt,
-		d.ExpiresAt, micros(d.GrantTTL), string(d.Status), d.Open, d.Needs, string(d.Choice), d.DecidedBy, d.DecidedPrincipal, d.DecidedAt, d.Verified, d.Note, d.EditedArgs,
-		d.EditedDigest, d.EffectiveDigest, d.GrantExpiresAt, d.Epoch, d.SettledAt, d.ConsumedAt, d.ConsumedBy, int64(1), dueAt(d))
+		d.ExpiresAt, micros(d.GrantTTL), d.Needs, d.Epoch, d.ExpiresAt)
+	if err != nil || d.Status == decision.Pending && d.Open {
+		return err
+	}
+	_, err = x.UpdateDecision(asAsked(d), d)
 	return err
 }
 
+// asAsked is d as it was before anybody answered.
+func asAsked(d decision.Decision) decision.Decision {
+	d.Status, d.Open, d.Choice, d.Version = decision.Pending, true, "", 1
+	d.DecidedBy, d.DecidedPrincipal, d.DecidedAt, d.Verified, d.Note = "", "", time.Time{}, false, ""
+	d.EditedArgs, d.EditedDigest, d.EffectiveDigest = nil, "", ""
+	d.GrantExpiresAt, d.SettledAt, d.ConsumedAt, d.ConsumedBy = time.Time{}, time.Time{}, time.Time{}, 0
+	return d
+}
+
 func (x rows) UpdateDecision(prev, d decision.Decision) (bool, error) {
-	return x.one(updateDecisionSQL,
-		string(d.Status), d.Open, string(d.Choice), d.DecidedBy, d.DecidedPrincipal, d.DecidedAt, d.Verified, d.Note, d.EditedArgs,
-		d.EditedDigest, d.EffectiveDigest, d.GrantExpiresAt, d.Epoch, d.SettledAt, d.ConsumedAt, d.ConsumedBy,
-		dueAt(d), d.ID, string(prev.Status), prev.Digest, prev.Version)
+	u := newUpdate(`decision`)
+	u.str(`status`, string(prev.Status), string(d.Status))
+	u.bool(`open`, prev.Open, d.Open)
+	u.str(`choice`, string(prev.Choice), string(d.Choice))
+	u.str(`decided_by`, prev.DecidedBy, d.DecidedBy)
+	u.str(`decided_principal`, prev.DecidedPrincipal, d.DecidedPrincipal)
+	u.time(`decided_at`, prev.DecidedAt, d.DecidedAt)
+	u.bool(`verified`, prev.Verified, d.Verified)
+	u.str(`note`, prev.Note, d.Note)
+	u.bytes(`edited_args`, prev.EditedArgs, d.EditedArgs)
+	u.str(`edited_digest`, prev.EditedDigest, d.EditedDigest)
+	u.str(`effective_digest`, prev.EffectiveDigest, d.EffectiveDigest)
+	u.time(`grant_expires_at`, prev.GrantExpiresAt, d.GrantExpiresAt)
+	u.int(`epoch`, prev.Epoch, d.Epoch)
+	u.time(`settled_at`, prev.SettledAt, d.SettledAt)
+	u.time(`consumed_at`, prev.ConsumedAt, d.ConsumedAt)
+	u.int(`consumed_by`, prev.ConsumedBy, d.ConsumedBy)
+	u.time(`due_at`, dueAt(prev), dueAt(d))
+	u.where(`id = ? AND status = ? AND digest = ? AND version = ?`, d.ID, string(prev.Status), prev.Digest, prev.Version)
+	return u.run(x)
 }
 
 func (x rows) InsertVote(v decision.Vote) error {
