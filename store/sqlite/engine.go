@@ -33,6 +33,9 @@ type engine struct {
 // openEngine opens the database at path, creates it if need be, and brings its
 // schema up to the newest of migrations. It returns once the store can be used.
 func openEngine(ctx context.Context, path string, o Options, migrations fs.FS) (*engine, error) {
+	if ctx.Err() != nil {
+		return nil, notBegun(ctx)
+	}
 	steps, err := migrate.Load(migrations)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)

@@ -33,6 +33,7 @@ func TestMain(m *testing.M) {
 const testSchema = `
 CREATE TABLE meta(id INTEGER PRIMARY KEY CHECK (id = 1), schema INTEGER NOT NULL, min_writer INTEGER NOT NULL, min_reader INTEGER NOT NULL, store_id TEXT NOT NULL, epoch INTEGER NOT NULL, next_seq INTEGER NOT NULL, last_at INTEGER NOT NULL, restored_at INTEGER, restored_to INTEGER) STRICT;
 CREATE TABLE event(seq INTEGER PRIMARY KEY, stream TEXT NOT NULL, body BLOB) STRICT;
+CREATE TABLE junk(i INTEGER) STRICT;
 CREATE TABLE note(id TEXT PRIMARY KEY, seq INTEGER NOT NULL REFERENCES event(seq), body BLOB, CHECK (id <> 'forbidden')) STRICT;
 `
 

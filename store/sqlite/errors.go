@@ -87,8 +87,10 @@ func isStore(err error) bool {
 // rolled back, that nothing of it can come to light later. A full disk cuts the
 // log before its commit record. After an I/O error that record may lie on the
 // disk, where a recovery would find it.
-func isCertain(err error) bool {
-	switch primary(err) {
+func isCertain(err error) bool { return certain(code(err)) }
+
+func certain(code int) bool {
+	switch code & 0xff {
 	case 0, sqlite3.SQLITE_FULL, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_CONSTRAINT,
 		sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_AUTH:
 		return true

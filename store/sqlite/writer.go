@@ -194,7 +194,6 @@ func (w *writer) beginLocked(until time.Time) (*batch, error) {
 	if err := w.reopen(); err != nil {
 		return nil, err
 	}
-	w.c.dead = false
 	b := &batch{w: w, c: w.c}
 	if err := w.beginSQL(until); err != nil {
 		return nil, err
@@ -222,23 +221,23 @@ func (w *writer) beginSQL(until time.Time) error {
 		ctx, cancel = context.WithDeadline(ctx, later(until, time.Now().Add(10*time.Millisecond)))
 		defer cancel()
 	}
+	w.c.dead = false // from here on it means this transaction
 	_, err := w.c.exec(ctx, beginSQL)
 	switch {
 	case err == nil:
 		return nil
-	case w.life.Err() != nil:
-		err = errClosed
-	case isBusy(err) || errors.Is(err, context.DeadlineExceeded):
-		err = txn.ErrBusy.Because(err)
-	default:
-		err = txn.ErrNotCommitted.Because(err)
+	case isBusy(err):
+		return txn.ErrBusy.Because(err)
 	}
-	w.abandon()
-	return err
+	w.discard(err) // an ended wait may have begun it all the same; other failures we know nothing of
+	switch {
+	case w.life.Err() != nil:
+		return errClosed
+	case errors.Is(err, context.DeadlineExceeded):
+		return txn.ErrBusy.Because(err)
+	}
+	return txn.ErrNotCommitted.Because(err)
 }
-
-// abandon rolls back a BEGIN that may have worked although it reported an end of its context.
-func (w *writer) abandon() { _, _ = w.c.exec(context.Background(), rollbackSQL) }
 
 func later(a, b time.Time) time.Time {
 	if a.After(b) {

@@ -1,0 +1,4 @@
+package sqlite
+
+func childMigrates(args []string) error { return nil }
+func childRestores(args []string) error { return nil }
