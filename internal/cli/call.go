@@ -34,7 +34,6 @@ itself.`,
 	f.StringVar(&k.call, "call", "", "call `ID` of your own, unique in the run: a repeat is the same call")
 	f.StringVar(&k.key, "idempotency-key", "", "`KEY`: a repeat with it is answered with the first call")
 	f.DurationVar(&k.wait, "wait", 0, "wait so long for a person, then run it (such as `30s`)")
-	c.MarkFlagsMutuallyExclusive("call", "idempotency-key")
 	return c
 }
 
@@ -69,6 +68,9 @@ func (k *callCommand) do(c *cobra.Command, tool string) error {
 }
 
 func (k *callCommand) check(c *cobra.Command) error {
+	if err := notBoth(c, "call", "idempotency-key"); err != nil {
+		return err
+	}
 	f := c.Flags()
 	switch {
 	case f.Changed("call") && !f.Changed("run"):

@@ -62,8 +62,10 @@ func (d *decideCommand) command(use, short, long string) *cobra.Command {
 	d.flags.add(c)
 	c.Flags().BoolVar(&d.yes, "yes", false, "do not ask")
 	c.Flags().StringVar(&d.hash, "hash", "", "do not ask; decide only if this is the approval's `DIGEST`")
-	c.MarkFlagsMutuallyExclusive("yes", "hash")
 	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := notBoth(c, "yes", "hash"); err != nil {
+			return err
+		}
 		d.bound = c.Flags().Changed("hash")
 		return d.run(c, args[0])
 	}

@@ -37,6 +37,14 @@ var errUse = fault.Sentinel(fault.Invalid, "usage", "This command line cannot be
 // use refuses a command line with what to write instead.
 func use(message, hint string) error { return usageError{errUse.Say("%s", message).Hint("%s", hint)} }
 
+// notBoth refuses two flags that say different things.
+func notBoth(c *cobra.Command, one, other string) error {
+	if c.Flags().Changed(one) && c.Flags().Changed(other) {
+		return use("--"+one+" and --"+other+" cannot stand together.", "Give one of them.")
+	}
+	return nil
+}
+
 // wrongUse dresses what the flag parser says.
 func wrongUse(c *cobra.Command, err error) error {
 	text := err.Error()

@@ -32,7 +32,6 @@ approval is refused, unless --approve or --reject gives the answer.`,
 	r.flags.addEdit(c)
 	c.Flags().BoolVar(&r.approve, "approve", false, "say yes first, if nobody has decided")
 	c.Flags().BoolVar(&r.reject, "reject", false, "say no first, if nobody has decided")
-	c.MarkFlagsMutuallyExclusive("approve", "reject")
 	return c
 }
 
@@ -72,6 +71,9 @@ func (r *resumeCommand) run(c *cobra.Command, given string) error {
 // answerGiven is the answer in the flags, nil for none. A part of one is refused:
 // a note without a yes or a no would be lost.
 func (r *resumeCommand) answerGiven(c *cobra.Command) (*decision.Answer, error) {
+	if err := notBoth(c, "approve", "reject"); err != nil {
+		return nil, err
+	}
 	f := c.Flags()
 	switch {
 	case r.reject && f.Changed("edit"):

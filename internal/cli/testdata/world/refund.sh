@@ -1,0 +1,3 @@
+#!/bin/sh
+tee -a ran.txt
+echo >>ran.txt
