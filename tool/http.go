@@ -242,20 +242,17 @@ func accepted(resp *http.Response) (json.RawMessage, error) {
 func (h *HTTP) refusal(resp *http.Response) string {
 	timer := time.AfterFunc(refusalTimeout, func() { resp.Body.Close() })
 	defer timer.Stop()
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal+1))
-	more := ""
-	if len(body) > maxRefusal {
-		body, more = body[:maxRefusal], "…"
-		for len(body) > 0 && body[len(body)-1]&0xC0 == 0x80 { // half a character
-			body = body[:len(body)-1]
-		}
-	}
-	status := fmt.Sprintf("HTTP %d %s", resp.StatusCode, http.StatusText(resp.StatusCode))
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, 16*maxRefusal))
+	status := strings.TrimSpace(fmt.Sprintf("HTTP %d %s", resp.StatusCode, http.StatusText(resp.StatusCode)))
 	text := h.secrets.Replace(strings.TrimSpace(string(body)))
 	if text == "" {
-		return strings.TrimSpace(status)
+		return status
 	}
-	return strings.TrimSpace(status) + ": " + message(printable(text)+more)
+	more := ""
+	if len(text) > maxRefusal {
+		text, more = cut(text, maxRefusal), "…"
+	}
+	return status + ": " + printable(text) + more
 }
 
 // transportFault is an error of the transport without the request it was about.

@@ -3,6 +3,8 @@ package tool
 import (
 	"encoding/json"
 	"errors"
+	"math"
+	"runtime"
 	"strings"
 	"sync"
 
@@ -18,6 +20,7 @@ const (
 	maxSchema      = 64 << 10 // bytes
 	maxSchemaDepth = 64       // arrays and objects inside each other
 	maxSubschemas  = 2_000    // schemas inside a schema
+	maxSchemaPaths = 1 << 20  // bytes of their JSON Pointers together
 	maxFanOut      = 1_000    // schemas that one value is checked against
 	maxRefChain    = 64       // of them, one inside the other
 )
@@ -28,11 +31,20 @@ const (
 // `format` is asserted. Numbers are exact: 1.0 and 1e6 are integers, 1.5 is not,
 // and integers beyond 2^53 keep every digit. Defaults are not filled in.
 type Schema struct {
-	raw json.RawMessage
+	raw  json.RawMessage
+	doc  any
+	free chan *checker // those that nobody uses
 
-	mu    sync.Mutex // the meter counts one check at a time
-	root  *jsonschema.Schema
-	meter *meter
+	mu   sync.Mutex
+	made int // checkers, used or free; at most cap(free)
+}
+
+// checker is one compiled form of a schema. Its meter counts one check at a time, so
+// checks that run at once have one each.
+type checker struct {
+	meter   *meter
+	root    *jsonschema.Schema
+	verdict *jsonschema.Schema // {"not": root}: inside a not the library only asks whether, not why
 }
 
 // schemaURL is the address under which the schema is compiled. Nothing is ever loaded from it.
@@ -57,16 +69,20 @@ func CompileSchema(raw []byte) (*Schema, error) {
 	if err := checkBounds(doc); err != nil {
 		return nil, err
 	}
-	s := &Schema{raw: append(json.RawMessage(nil), raw...), meter: &meter{}}
-	var err error
-	if s.root, err = compile(doc, s.meter); err != nil {
+	first, err := newChecker(doc)
+	if err != nil {
 		return nil, schemaRefused(err)
 	}
-	s.meter.install(s.root)
+	s := &Schema{
+		raw: append(json.RawMessage(nil), raw...), doc: doc,
+		free: make(chan *checker, runtime.GOMAXPROCS(0)), made: 1,
+	}
+	s.free <- first
 	return s, nil
 }
 
-func compile(doc any, m *meter) (*jsonschema.Schema, error) {
+func newChecker(doc any) (*checker, error) {
+	m := &meter{left: math.MaxInt}
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
 	c.AssertFormat()
@@ -75,7 +91,33 @@ func compile(doc any, m *meter) (*jsonschema.Schema, error) {
 	if err := c.AddResource(schemaURL, doc); err != nil {
 		return nil, err
 	}
-	return c.Compile(schemaURL)
+	root, err := c.Compile(schemaURL)
+	if err != nil {
+		return nil, err
+	}
+	m.install(root)
+	return &checker{meter: m, root: root, verdict: &jsonschema.Schema{DraftVersion: root.DraftVersion, Not: root}}, nil
+}
+
+// take is a free checker, a new one, or if there are enough the next that is given back.
+func (s *Schema) take() *checker {
+	select {
+	case c := <-s.free:
+		return c
+	default:
+	}
+	s.mu.Lock()
+	more := s.made < cap(s.free)
+	if more {
+		s.made++
+	}
+	s.mu.Unlock()
+	if more {
+		if c, err := newChecker(s.doc); err == nil { // it compiled before
+			return c
+		}
+	}
+	return <-s.free
 }
 
 // noLoader refuses every document: a schema stands alone. The library's default
@@ -88,14 +130,9 @@ func (noLoader) Load(string) (any, error) { return nil, errOtherDocument }
 
 // schemaRefused is a sentence for an error of the compiler.
 func schemaRefused(err error) error {
-	var pattern *jsonschema.InvalidRegexError
 	var invalid *jsonschema.SchemaValidationError
 	var violation *jsonschema.ValidationError
 	switch {
-	case errors.As(err, &pattern):
-		return ErrInvalidTool.Say("The pattern %s at %s cannot be used: %s.",
-			shown(cut(pattern.Regex, maxName)), place(pattern.URL), short(regexpFault(pattern.Err))).
-			Hint("Patterns are those of Go's package regexp: without look-around and back-references.")
 	case errors.As(err, &invalid) && errors.As(invalid.Err, &violation):
 		v := firstViolation(violation)
 		return ErrInvalidTool.Say("The schema is not a valid JSON Schema at %s: %s.", v.where("the top"), v.what)
@@ -106,15 +143,6 @@ func schemaRefused(err error) error {
 	return ErrInvalidTool.Say("The schema cannot be compiled: %s.", short(strings.ReplaceAll(err.Error(), schemaURL, "")))
 }
 
-// place is the path inside the schema that a location of the library names.
-func place(url string) string {
-	_, path, _ := strings.Cut(url, "#")
-	if path == "" {
-		return "the top"
-	}
-	return short(path)
-}
-
 // Check reports how args break the schema, as an error that matches
 // [ErrInvalidArguments] and names the field and what was expected; nil if they do
 // not. args must be acceptable JSON (canon.Valid), which Check does not look at
@@ -123,27 +151,54 @@ func (s *Schema) Check(args []byte) error {
 	return s.check(decodeValue(args))
 }
 
-func (s *Schema) check(v any) (err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.meter.reset()
+func (s *Schema) check(v any) error {
+	c := s.take()
+	defer func() { s.free <- c }()
+	misfits, inTime := c.run(c.verdict, v, maxWork)
+	switch {
+	case !inTime:
+		return ErrInvalidArguments.Say("The arguments take too long to check against the schema.").
+			Hint("Send less nesting, shorter lists or texts, or smaller exponents.")
+	case misfits != nil: // it contradicts that v does not fit
+		return nil
+	}
+	// Collecting every fault takes memory for each, more the deeper the value is.
+	why, inTime := c.run(c.root, v, maxWork/(4+nesting(v)))
+	var bad *jsonschema.ValidationError
+	if !inTime || !errors.As(why, &bad) {
+		return ErrInvalidArguments.Say("The arguments do not fit the schema; they are too large to say where.")
+	}
+	return firstViolation(bad).argumentsError()
+}
+
+// run validates v, spending at most that much work.
+func (c *checker) run(root *jsonschema.Schema, v any, work int) (violation error, inTime bool) {
 	defer func() {
 		if p := recover(); p != nil {
-			if p != errSpent {
+			if p != any(errSpent) {
 				panic(p)
 			}
-			err = ErrInvalidArguments.Say("The arguments take too long to check against the schema.").
-				Hint("Send less nesting, shorter lists or texts, or smaller exponents.")
+			violation, inTime = nil, false
 		}
 	}()
-	if err := s.root.Validate(v); err != nil {
-		var bad *jsonschema.ValidationError
-		if !errors.As(err, &bad) {
-			return ErrInvalidArguments.Because(err)
+	c.meter.left = work
+	return root.Validate(v), true
+}
+
+// nesting is how many arrays and objects are inside each other in v.
+func nesting(v any) int {
+	deepest := 0
+	switch v := v.(type) {
+	case map[string]any:
+		for _, inner := range v {
+			deepest = max(deepest, 1+nesting(inner))
 		}
-		return firstViolation(bad).argumentsError()
+	case []any:
+		for _, inner := range v {
+			deepest = max(deepest, 1+nesting(inner))
+		}
 	}
-	return nil
+	return deepest
 }
 
 // CheckArgs reports why t cannot be called with args: more than [MaxArgs] bytes, not

@@ -108,7 +108,7 @@ func wrongType(path, want []string, got string) violation {
 func describe(e *jsonschema.ValidationError) violation {
 	v := violation{path: e.InstanceLocation}
 	switch k := e.ErrorKind.(type) {
-	case *kind.Type:
+	case *kind.Type: // of the schema of schemas; elsewhere types are rules of ours
 		return wrongType(v.path, k.Want, k.Got)
 	case *kind.Required:
 		return v.below(k.Missing, "is missing")
@@ -120,6 +120,14 @@ func describe(e *jsonschema.ValidationError) violation {
 		return v.below(k.Properties, "is not an allowed field")
 	case *kind.PropertyNames:
 		return v.below([]string{k.Property}, "has a name that is not allowed")
+	case *kind.Format:
+		if bad, ok := k.Err.(*misfit); ok {
+			if bad.want != nil {
+				return wrongType(v.path, bad.want, bad.got)
+			}
+			v.what = bad.what
+			return v
+		}
 	}
 	v.what = cmp.Or(describeNumber(e.ErrorKind), describeSize(e.ErrorKind), describeValue(e.ErrorKind))
 	return v
@@ -185,16 +193,12 @@ func describeSize(k jsonschema.ErrorKind) string {
 
 func describeValue(k jsonschema.ErrorKind) string {
 	switch k := k.(type) {
-	case *kind.Enum:
-		return "must be " + alternatives(k.Want[:min(len(k.Want), maxShort)], literal)
-	case *kind.Const:
-		return "must be " + short(literal(k.Want))
+	case *kind.Enum: // of the schema of schemas; elsewhere enum and const are rules of ours
+		return "must be " + alternatives(k.Want, literal)
 	case *kind.Format:
 		return "must be a valid " + short(k.Want)
 	case *kind.Pattern:
 		return "must match the pattern " + short(k.Want)
-	case *kind.UniqueItems:
-		return fmt.Sprintf("has equal items at %d and %d", k.Duplicates[0], k.Duplicates[1])
 	case *kind.OneOf:
 		return fmt.Sprintf("fits alternatives %d and %d, and must fit exactly one", k.Subschemas[0]+1, k.Subschemas[1]+1)
 	case *kind.Not:

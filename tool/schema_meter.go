@@ -7,7 +7,6 @@ import (
 	"math"
 	"regexp"
 	"regexp/syntax"
-	"slices"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -17,6 +16,15 @@ import (
 // maxWork bounds one check, in units of about 100 ns. A megabyte of integers takes
 // a third of it.
 const maxWork = 10 << 20
+
+// Units of work, measured.
+const (
+	unitsSchema   = 6  // applying one schema
+	unitsNumber   = 4  // one number as a fraction
+	unitsExponent = 4  // powers of ten for one unit
+	unitsStep     = 3  // compiling one instruction of a pattern
+	unitsPattern  = 64 // instructions of a pattern times bytes, for one unit
+)
 
 const (
 	maxPattern        = 1_000  // bytes of a regular expression
@@ -31,10 +39,9 @@ var errSpent = errors.New("the check is too much work")
 // beforehand: two alternatives that both descend into a tree double the work with
 // each level of the arguments, which a model chose.
 type meter struct {
-	left int
+	left    int
+	scratch []byte
 }
-
-func (m *meter) reset() { m.left = maxWork }
 
 func (m *meter) spend(units int) {
 	if m.left -= units; m.left < 0 {
@@ -55,139 +62,78 @@ func (m *meter) install(root *jsonschema.Schema) {
 		}
 		seen[s] = true
 		todo = append(todo, subschemas(s)...)
-		if s.Bool != nil {
-			continue
+		if s.Bool == nil {
+			m.equip(s)
 		}
-		if s.PropertyNames != nil {
-			s.Extensions = append(s.Extensions, propertyNames{s.PropertyNames})
-			s.PropertyNames = nil
-		}
-		s.Format = m.toll(s)
 	}
 }
 
-// toll is the format of s that counts first.
-func (m *meter) toll(s *jsonschema.Schema) *jsonschema.Format {
-	c := costOf(s)
+// equip gives s a format that counts, and then judges what the library would judge
+// too slowly, or before anything was counted.
+func (m *meter) equip(s *jsonschema.Schema) {
+	if s.PropertyNames != nil {
+		s.Extensions = append(s.Extensions, propertyNames{s.PropertyNames})
+		s.PropertyNames = nil
+	}
+	flat := unitsSchema + len(s.AllOf) + len(s.AnyOf) + len(s.OneOf) + len(s.Required)
+	bounded := s.Minimum != nil || s.Maximum != nil || s.ExclusiveMinimum != nil ||
+		s.ExclusiveMaximum != nil || s.MultipleOf != nil
+	rules := m.takeRules(s)
+
 	inner := s.Format
 	f := &jsonschema.Format{Validate: func(v any) error {
-		m.spend(c.flat)
-		m.charge(c, v)
-		if inner == nil {
-			return nil
+		m.spend(flat + surface(v, bounded))
+		for _, r := range rules {
+			if err := r(v); err != nil {
+				return err
+			}
 		}
-		return inner.Validate(v)
+		if inner != nil {
+			return inner.Validate(v)
+		}
+		return nil
 	}}
 	if inner != nil {
 		f.Name = inner.Name
 	}
-	return f
+	s.Format = f
 }
 
-// cost is what one schema costs, by the value it is applied to.
-type cost struct {
-	flat   int  // always
-	enum   int  // values in enum and const, those inside them included
-	exact  bool // numbers become fractions of any size
-	unique bool // items are compared with each other
-}
-
-// Units of work, measured.
-const (
-	unitsSchema   = 4 // applying one schema
-	unitsNumber   = 4 // one number as a fraction
-	unitsExponent = 4 // powers of ten for one unit
-	unitsPairs    = 32
-)
-
-func costOf(s *jsonschema.Schema) cost {
-	c := cost{
-		flat:   unitsSchema + len(s.AllOf) + len(s.AnyOf) + len(s.OneOf) + len(s.Required),
-		unique: s.UniqueItems,
-		exact: s.Minimum != nil || s.Maximum != nil || s.ExclusiveMinimum != nil ||
-			s.ExclusiveMaximum != nil || s.MultipleOf != nil,
-	}
-	if s.Types != nil {
-		c.exact = c.exact || slices.Contains(s.Types.ToStrings(), "integer")
-	}
-	if s.Enum != nil {
-		c.enum += weigh(s.Enum.Values, math.MaxInt)
-	}
-	if s.Const != nil {
-		c.enum += weigh(*s.Const, math.MaxInt)
-	}
-	return c
-}
-
-func (m *meter) charge(c cost, v any) {
+// surface is what v costs without what is in it.
+func surface(v any, bounded bool) int {
 	switch v := v.(type) {
 	case map[string]any:
-		m.spend(len(v) + c.enum)
+		return len(v)
 	case []any:
-		m.spend(len(v) + c.enum)
-		if c.unique {
-			m.chargePairs(v)
-		}
+		return len(v)
 	case json.Number:
-		n := unitsNumber + exponent(string(v))/unitsExponent
-		if c.exact {
-			m.spend(n)
+		if bounded {
+			return numberUnits(v)
 		}
-		if c.enum > 0 {
-			m.spend(n * min(c.enum, maxWork/n))
-		}
-	default:
-		m.spend(c.enum / unitsSchema)
 	}
+	return 0
 }
 
-// chargePairs counts what uniqueItems does: it hashes every item, and compares
-// those of one hash, which for arrays inside arrays may be all of them.
-func (m *meter) chargePairs(items []any) {
-	const direct = 20 // up to so many the library compares each with each
-	w := weigh(items, m.left)
-	switch {
-	case len(items) <= direct:
-		m.spend(w * (1 + len(items)/2))
-	case slices.ContainsFunc(items, composite):
-		m.spend(w + len(items)*len(items)/unitsPairs)
-	default:
-		m.spend(w)
-	}
+func numberUnits(n json.Number) int {
+	return unitsNumber + exponent(string(n))/unitsExponent
 }
 
-func composite(v any) bool {
-	switch v.(type) {
-	case map[string]any, []any:
-		return true
-	}
-	return false
-}
-
-// weigh is how many values v has inside it, itself included; it stops at limit.
-func weigh(v any, limit int) int {
-	n := 1
+// weigh spends for every value inside v.
+func (m *meter) weigh(v any) {
+	m.spend(1)
 	switch v := v.(type) {
 	case map[string]any:
-		for _, inner := range v {
-			if n >= limit {
-				return n
-			}
-			n += weigh(inner, limit-n)
+		for k, inner := range v {
+			m.spend(1 + len(k)/256)
+			m.weigh(inner)
 		}
 	case []any:
 		for _, inner := range v {
-			if n >= limit {
-				return n
-			}
-			n += weigh(inner, limit-n)
+			m.weigh(inner)
 		}
-	case json.Number:
-		n += unitsNumber + exponent(string(v))/unitsExponent
 	case string:
-		n += len(v) / 256
+		m.spend(len(v) / 256)
 	}
-	return n
 }
 
 // exponent is the magnitude of the exponent with which a number is written.
@@ -271,39 +217,35 @@ func (m *meter) regexp(s string) (jsonschema.Regexp, error) {
 	if len(s) > maxPattern {
 		return nil, fmt.Errorf("it has %d bytes, and at most %d are allowed", len(s), maxPattern)
 	}
+	parsed, err := syntax.Parse(s, syntax.Perl)
+	if err != nil {
+		return nil, err
+	}
+	prog, err := syntax.Compile(parsed.Simplify())
+	if err != nil {
+		return nil, err
+	}
+	size := len(prog.Inst)
+	m.spend(unitsStep * size)
+	if size > maxPatternProgram {
+		return nil, fmt.Errorf("it repeats too much: it has %d steps, and at most %d are allowed", size, maxPatternProgram)
+	}
 	re, err := regexp.Compile(s)
 	if err != nil {
 		return nil, err
 	}
-	size := programSize(s)
-	if size > maxPatternProgram {
-		return nil, fmt.Errorf("it repeats too much: it has %d steps, and at most %d are allowed", size, maxPatternProgram)
-	}
 	return pattern{re, size, m}, nil
-}
-
-func programSize(s string) int {
-	parsed, err := syntax.Parse(s, syntax.Perl)
-	if err != nil {
-		return 0
-	}
-	prog, err := syntax.Compile(parsed.Simplify())
-	if err != nil {
-		return 0
-	}
-	return len(prog.Inst)
 }
 
 func (p pattern) String() string { return p.re.String() }
 
 func (p pattern) MatchString(s string) bool {
-	const perUnit = 64 // instructions times bytes
-	p.meter.spend(1 + len(s)*p.size/perUnit)
+	p.meter.spend(1 + len(s)*p.size/unitsPattern)
 	return p.re.MatchString(s)
 }
 
-// regexpFault is why a pattern does not compile, without the pattern.
-func regexpFault(err error) string {
+// patternFault is why a pattern does not compile, without the pattern.
+func patternFault(err error) string {
 	var e *syntax.Error
 	if errors.As(err, &e) {
 		return e.Code.String()

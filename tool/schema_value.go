@@ -185,3 +185,12 @@ func kindAt(c byte) string {
 	}
 	return "a number"
 }
+
+// composite reports whether v has values inside it.
+func composite(v any) bool {
+	switch v.(type) {
+	case map[string]any, []any:
+		return true
+	}
+	return false
+}

@@ -19,7 +19,11 @@ func (s Spec) JSON() ([]byte, error) {
 			Hint(`To accept any object, write {"type":"object"}.`)
 	}
 	b := make([]byte, 0, 160+len(s.Name)+len(s.Description)+len(s.InputSchema)+len(s.Implementation))
-	b, err := appendText(append(b, '{'), "name", s.Name)
+	// By itself: in the whole, bytes could close the schema and add members of their own.
+	err := canon.Valid(s.InputSchema)
+	if err == nil {
+		b, err = appendText(append(b, '{'), "name", s.Name)
+	}
 	if err == nil {
 		b, err = appendText(append(b, ','), "description", s.Description)
 	}
@@ -33,14 +37,10 @@ func (s Spec) JSON() ([]byte, error) {
 			b, err = appendText(append(b, ','), "implementation", s.Implementation)
 		}
 	}
-	if err == nil {
-		b = append(b, '}')
-		err = canon.Valid(b)
-	}
 	if err != nil {
 		return nil, ErrInvalidTool.Say("The tool %s has no canonical form: %s.", shown(s.Name), short(err.Error())).Because(err)
 	}
-	return b, nil
+	return append(b, '}'), nil
 }
 
 // Digest is the digest of [Spec.JSON] in the domain placet/tool/v1. Errors are those of JSON.

@@ -64,7 +64,7 @@ func cut(s string, n int) string {
 	return s[:n]
 }
 
-const alteredNote = " [altered: the text was not valid UTF-8]"
+const alteredNote = " [altered: bytes that are no text were replaced]"
 
 // message is a tool's text fit to be stored and shown: valid UTF-8 without NUL, at
 // most [maxMessage] bytes. A change of its characters is said in it (case 106).

@@ -1,0 +1,7 @@
+//go:build !race
+
+package tool
+
+import "time"
+
+const hostileLimit = 5 * time.Second
