@@ -83,8 +83,8 @@ func (x rows) UpdateCall(prev, c calls.Call) (bool, error) {
 	u.str(`lease_owner`, prev.LeaseOwner, c.LeaseOwner)
 	u.int(`epoch`, prev.Epoch, c.Epoch)
 	u.time(`ended_at`, prev.EndedAt, c.EndedAt)
-	u.int(`head_seq`, prev.Head.Seq, c.Head.Seq)
-	u.bytes(`head`, prev.Head.Hash, c.Head.Hash)
+	u.set(`head_seq`, c.Head.Seq) // prev may show the head of events that are not in the row yet
+	u.set(`head`, c.Head.Hash)
 	u.where(`id = ? AND version = ? AND status = ? AND fence = ?`, prev.ID, prev.Version, string(prev.Status), prev.Fence)
 	return u.run(x)
 }
