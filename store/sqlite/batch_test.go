@@ -125,7 +125,10 @@ func TestOneOfThree(t *testing.T) {
 		{"Panic", func(h *handle) error { panic(write(h, "b")) }, errLeft},
 		{"Goexit", func(h *handle) error { _ = write(h, "b"); runtime.Goexit(); return nil }, errLeft},
 		{"Constraint", func(h *handle) error { return errors.Join(write(h, "b"), write(h, "forbidden")) }, errConstraint},
-		{"NoSuchTable", func(h *handle) error { _, err := h.exec(`INSERT INTO nothing VALUES (1)`); return errors.Join(write(h, "b"), err) }, nil},
+		{"NoSuchTable", func(h *handle) error {
+			_, err := h.exec(`INSERT INTO nothing VALUES (1)`)
+			return errors.Join(write(h, "b"), err)
+		}, nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

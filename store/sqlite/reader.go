@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"sync"
 	"time"
 )
 
@@ -10,58 +11,91 @@ const (
 	endReadSQL   = `ROLLBACK`
 )
 
-// readers are the connections that only read: a few, each opened when it is
-// first needed and kept.
+// readers are the connections that only read: a few, each opened when all that
+// are open are in use, and kept.
 type readers struct {
-	e    *engine
-	free chan *conn // nil: still to be opened
-	quit chan struct{}
+	e     *engine
+	slots chan struct{} // one for each read that may run
+	quit  chan struct{}
+
+	mu   sync.Mutex
+	idle []*conn
 }
 
 func newReaders(e *engine) *readers {
-	p := &readers{e, make(chan *conn, e.o.Readers), make(chan struct{})}
+	p := &readers{e: e, slots: make(chan struct{}, e.o.Readers), quit: make(chan struct{})}
 	for range e.o.Readers {
-		p.free <- nil
+		p.slots <- struct{}{}
 	}
 	return p
 }
 
 func (p *readers) take(ctx context.Context) (*conn, error) {
 	select {
-	case <-p.quit:
+	case <-p.quit: // first: where both are ready, a select takes either
 		return nil, errClosed
 	default:
 	}
 	select {
-	case c := <-p.free:
-		return p.open(c)
+	case <-p.slots:
 	case <-p.quit:
 		return nil, errClosed
 	case <-ctx.Done():
 		return nil, notBegun(ctx)
 	}
-}
-
-func (p *readers) open(c *conn) (*conn, error) {
+	c := p.pop()
 	if c != nil {
 		return c, nil
 	}
+	c, err := p.open()
+	if err != nil {
+		p.slots <- struct{}{}
+	}
+	return c, err
+}
+
+func (p *readers) pop() *conn {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := len(p.idle)
+	if n == 0 {
+		return nil
+	}
+	c := p.idle[n-1]
+	p.idle = p.idle[:n-1]
+	return c
+}
+
+// open opens another connection, to the same file as the others.
+func (p *readers) open() (*conn, error) {
+	if err := p.e.file.replaced(); err != nil {
+		return nil, err
+	}
 	c, err := openConn(dsn(p.e.path, forReading, p.e.o.BusyTimeout))
 	if err != nil {
-		p.free <- nil
 		return nil, openError(p.e.path, err)
 	}
 	return c, nil
+}
+
+func (p *readers) give(c *conn) {
+	if c != nil {
+		p.mu.Lock()
+		p.idle = append(p.idle, c)
+		p.mu.Unlock()
+	}
+	p.slots <- struct{}{}
 }
 
 // close waits for the reads that are under way.
 func (p *readers) close() (err error) {
 	close(p.quit)
 	for range p.e.o.Readers {
-		if c := <-p.free; c != nil {
-			if e := c.close(); err == nil {
-				err = e
-			}
+		<-p.slots
+	}
+	for c := p.pop(); c != nil; c = p.pop() {
+		if e := c.close(); err == nil {
+			err = e
 		}
 	}
 	return err
@@ -77,7 +111,7 @@ func (p *readers) read(ctx context.Context, fn func(*handle) error) error {
 	if err != nil {
 		return err
 	}
-	defer func() { p.free <- p.end(c) }()
+	defer func() { p.give(p.end(c)) }()
 	h, err := p.begin(ctx, c)
 	if err != nil {
 		return err

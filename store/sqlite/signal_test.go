@@ -9,3 +9,5 @@ import (
 func ignoreFileSize() { signal.Ignore(syscall.SIGXFSZ) }
 
 const noLimit = ^uint64(0)
+
+func mkfifo(path string) error { return syscall.Mkfifo(path, 0o600) }

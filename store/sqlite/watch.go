@@ -196,7 +196,7 @@ func (w *watcher) tryLook() error {
 // other connections have committed since this one last asked.
 func (w *watcher) changed() (bool, error) {
 	if w.c == nil {
-		c, err := openConn(dsn(w.e.path, forReading, w.e.o.BusyTimeout))
+		c, err := w.e.readers.open()
 		if err != nil {
 			return false, err
 		}
