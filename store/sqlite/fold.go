@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -14,6 +15,7 @@ const (
 	foldTruncate = `PRAGMA wal_checkpoint(TRUNCATE)`
 	foldWait     = 50 * time.Millisecond  // for other processes' reads
 	foldAgain    = 200 * time.Millisecond // between two attempts
+	foldStuck    = 2 * time.Second        // after one that met a read which does not end
 )
 
 // fold keeps the log small. It runs between batches, after their callers have
@@ -23,19 +25,24 @@ func (w *writer) fold() {
 	if w.c == nil || time.Now().Before(w.foldAfter) || w.e.file.logSize() <= w.maxLog {
 		return
 	}
-	if err := w.foldOnce(); err != nil {
+	w.foldAfter = time.Now().Add(foldAgain)
+	_, err := w.c.one(context.Background(), foldPassive)
+	if err == nil {
+		err = w.cut()
+	}
+	if err != nil {
 		w.e.o.Logger.Warn("the log beside the database could not be folded back", "path", w.e.path, "error", err)
 	}
-	w.foldAfter = time.Now().Add(foldAgain)
 }
 
-func (w *writer) foldOnce() error {
-	if _, err := w.c.one(context.Background(), foldPassive); err != nil {
-		return err
-	}
+func (w *writer) cut() error {
 	defer w.e.gate.open()
-	if !w.e.gate.shut(viewLimit) || !w.lock.tryLock() {
-		return nil // a read is stuck, or another process writes: next time
+	if !w.e.gate.shut(viewLimit) {
+		w.foldAfter = time.Now().Add(foldStuck)
+		return errors.New("a read has not ended for more than a second")
+	}
+	if !w.lock.tryLock() {
+		return nil // another process writes, and will be folding too
 	}
 	defer w.lock.unlock()
 	return w.truncate()

@@ -198,14 +198,7 @@ func TestRestore(t *testing.T) {
 	b.mustWrite("b", "c")
 	woken, stop := b.watch("run:1")
 	defer stop()
-	eventually(t, func() bool {
-		select {
-		case <-woken:
-			return true
-		default:
-			return false
-		}
-	})
+	b.settle(woken)
 	if err := testAdmin(t, b.path).restore(context.Background(), backup); err != nil {
 		t.Fatal(err)
 	}
@@ -463,7 +456,7 @@ func TestReplacedWhileOpen(t *testing.T) {
 		"Replaced": func(p, backup string) error {
 			return errors.Join(os.Remove(p+"-wal"), os.Remove(p+"-shm"), os.Rename(backup, p))
 		},
-		"Removed":  func(p, _ string) error { return os.Remove(p) },
+		"Removed": func(p, _ string) error { return os.Remove(p) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
