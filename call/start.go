@@ -143,6 +143,10 @@ func (e *Executor) answerNow(tx Tx, c Call, s subject, v verdict, b *Begin) (Cal
 	if err := e.putParked(tx, c, d, s.key, 0); err != nil { // it is not pending when this is committed
 		return c, nil, err
 	}
+	d, err := tx.Decision(d.ID) // as it is stored, like one that was parked
+	if err != nil {
+		return c, nil, err
+	}
 	now := e.clock(tx)
 	ch, err := d.Step(decision.Decide{Answer: *v.answer, Checked: v.ask.Digest, Epoch: tx.Epoch(), MayOwn: true}, now)
 	if err != nil {

@@ -59,9 +59,13 @@ func scanDecision(r row) (decision.Decision, error) {
 
 // InsertDecision writes what was asked and then, where d comes decided, the rest.
 func (x rows) InsertDecision(d decision.Decision) error {
-	_, err := x.h.exec(insertDecisionSQL,
+	metadata, err := metadataJSON(d.Metadata)
+	if err != nil {
+		return err
+	}
+	_, err = x.h.exec(insertDecisionSQL,
 		d.ID, d.Space, string(d.Type), string(d.Owner.Kind), d.Owner.ID, d.N, d.Kind, d.Capability, d.Presentation, d.Request, d.Digest, d.SpecDigest,
-		d.ArgsDigest, d.SpentDigest, d.Reason, d.ForbidEdits, d.RunID, d.CallID, d.StepID, d.Node, d.Tool, d.RequestedBy, metadataJSON(d.Metadata), d.CreatedAt,
+		d.ArgsDigest, d.SpentDigest, d.Reason, d.ForbidEdits, d.RunID, d.CallID, d.StepID, d.Node, d.Tool, d.RequestedBy, metadata, d.CreatedAt,
 		d.ExpiresAt, micros(d.GrantTTL), d.Needs, d.Epoch, d.ExpiresAt)
 	if err != nil || d.Status == decision.Pending && d.Open {
 		return err
@@ -98,7 +102,7 @@ func (x rows) UpdateDecision(prev, d decision.Decision) (bool, error) {
 	u.time(`consumed_at`, prev.ConsumedAt, d.ConsumedAt)
 	u.int(`consumed_by`, prev.ConsumedBy, d.ConsumedBy)
 	u.time(`due_at`, dueAt(prev), dueAt(d))
-	u.where(`id = ? AND status = ? AND digest = ? AND version = ?`, d.ID, string(prev.Status), prev.Digest, prev.Version)
+	u.where(`id = ? AND status = ? AND digest = ? AND version = ?`, prev.ID, string(prev.Status), prev.Digest, prev.Version)
 	return u.run(x)
 }
 
