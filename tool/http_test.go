@@ -222,13 +222,16 @@ func TestHTTPLostConnection(t *testing.T) {
 	t.Parallel()
 	read := func(c net.Conn) { c.Read(make([]byte, 4096)) }
 	for name, f := range map[string]func(net.Conn){
-		"closed at once":     func(net.Conn) {},
-		"closed after":       read,
-		"half an answer":     func(c net.Conn) { read(c); io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Le") },
-		"half a body":        func(c net.Conn) { read(c); io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{}") },
-		"no HTTP":            func(c net.Conn) { read(c); io.WriteString(c, "SSH-2.0-OpenSSH_9.2\r\n") },
-		"endless header":     func(c net.Conn) { read(c); io.WriteString(c, "HTTP/1.1 200 OK\r\nX: "+strings.Repeat("x", 1<<20)) },
-		"switches protocols": func(c net.Conn) { read(c); io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n") },
+		"closed at once": func(net.Conn) {},
+		"closed after":   read,
+		"half an answer": func(c net.Conn) { read(c); io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Le") },
+		"half a body":    func(c net.Conn) { read(c); io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{}") },
+		"no HTTP":        func(c net.Conn) { read(c); io.WriteString(c, "SSH-2.0-OpenSSH_9.2\r\n") },
+		"endless header": func(c net.Conn) { read(c); io.WriteString(c, "HTTP/1.1 200 OK\r\nX: "+strings.Repeat("x", 1<<20)) },
+		"switches protocols": func(c net.Conn) {
+			read(c)
+			io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n")
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -147,20 +147,20 @@ func TestCase078ToolIgnoresItsTimeLimit(t *testing.T) {
 					time.Sleep(5 * time.Second)
 					return json.RawMessage(tt.result), tt.err
 				})
-				var late []Outcome
+				late := make(chan Outcome, 2)
 				start := time.Now()
-				o := Invoke(t.Context(), tl, aCall(`{}`), func(o Outcome) { late = append(late, o) })
+				o := Invoke(t.Context(), tl, aCall(`{}`), func(o Outcome) { late <- o })
 				if took := time.Since(start); took != time.Second {
 					t.Errorf("Invoke returned after %s", took)
 				}
 				if o.Status != Unknown || len(late) != 0 {
-					t.Errorf("Invoke = %+v, late %+v", o, late)
+					t.Errorf("Invoke = %+v, late %d times", o, len(late))
 				}
 				time.Sleep(10 * time.Second)
-				synctest.Wait()
-				if len(late) != 1 || late[0].Status != tt.want.Status || late[0].Kind != tt.want.Kind ||
-					late[0].Message != tt.want.Message || string(late[0].Result) != string(tt.want.Result) {
-					t.Errorf("late: %+v, want %+v once", late, tt.want)
+				got := <-late
+				if got.Status != tt.want.Status || got.Kind != tt.want.Kind ||
+					got.Message != tt.want.Message || string(got.Result) != string(tt.want.Result) || len(late) != 0 {
+					t.Errorf("late: %+v and %d more, want %+v once", got, len(late), tt.want)
 				}
 			})
 		})
@@ -174,13 +174,12 @@ func TestInvokeLatePanic(t *testing.T) {
 			time.Sleep(5 * time.Second)
 			panic("too late")
 		})
-		var late []Outcome
-		Invoke(t.Context(), tl, aCall(`{}`), func(o Outcome) { late = append(late, o) })
+		late := make(chan Outcome, 2)
+		Invoke(t.Context(), tl, aCall(`{}`), func(o Outcome) { late <- o })
 		Invoke(t.Context(), tl, aCall(`{}`), nil) // nobody listens
 		time.Sleep(10 * time.Second)
-		synctest.Wait()
-		if len(late) != 1 || late[0].Status != Unknown || !strings.Contains(late[0].Message, "panicked: too late") {
-			t.Errorf("late: %+v", late)
+		if o := <-late; o.Status != Unknown || !strings.Contains(o.Message, "panicked: too late") || len(late) != 0 {
+			t.Errorf("late: %+v and %d more", o, len(late))
 		}
 	})
 }

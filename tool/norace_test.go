@@ -2,6 +2,4 @@
 
 package tool
 
-import "time"
-
-const hostileLimit = 5 * time.Second
+const raceDetector = false

