@@ -82,7 +82,9 @@ func (t *Tool) cutOff(cause error) Outcome {
 	case errors.Is(cause, context.DeadlineExceeded):
 		kind = KindToolTimeout
 	}
-	return t.unsure(kind, msg)
+	o := t.unsure(kind, msg)
+	o.Running = true
+	return o
 }
 
 // because is why a context ended.
