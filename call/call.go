@@ -198,8 +198,11 @@ type Tx interface {
 	LeaseEnded(now time.Time, limit int) ([]Call, error)
 	// InsertCall writes a new call; the ids in use already are [ErrCallConflict].
 	InsertCall(c Call, es ...event.Event) error
-	// PutCall writes a change: guarded by the version, status and fence of prev;
-	// decision.ErrMoved when another writer won.
+	// LockCall locks a call that is judged on as it was read before.
+	LockCall(id string) error
+	// PutCall writes a change: guarded by the version, status and fence of prev,
+	// and by all else that an attempt is bound to where this transaction has not
+	// read prev itself; decision.ErrMoved when another writer won.
 	PutCall(prev, next Call, es ...event.Event) error
 	Attempts(callID string) ([]Attempt, error)
 	Attempt(callID string, n int64) (Attempt, error)

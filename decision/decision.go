@@ -275,7 +275,8 @@ type Tx interface {
 	// InsertDecision writes a new one and its events to the owner's stream.
 	InsertDecision(d Decision, es ...event.Event) error
 	// PutDecision writes a change: guarded by the status, digest and version of
-	// prev; [ErrMoved] when another writer won.
+	// prev, and by all of [Decision.Same] where this transaction has not read prev
+	// itself; [ErrMoved] when another writer won.
 	PutDecision(prev Decision, ch Change) error
 	// Pending counts pending approvals of the space.
 	Pending(space string) (int64, error)

@@ -40,8 +40,10 @@ type Rows interface {
 	Decisions(q decision.Query) ([]decision.Decision, error)
 	Due(now time.Time, limit int) ([]decision.Decision, error)
 	InsertDecision(d decision.Decision) error
-	// UpdateDecision is guarded by prev's status, digest and version; false: another writer won.
-	UpdateDecision(prev, next decision.Decision) (bool, error)
+	// UpdateDecision writes what differs. It is guarded by prev's status, digest
+	// and version and, with whole, by all that Decision.Same compares; false:
+	// another writer won.
+	UpdateDecision(prev, next decision.Decision, whole bool) (bool, error)
 	InsertVote(v decision.Vote) error
 
 	Call(id string) (call.Call, error)
@@ -50,8 +52,12 @@ type Rows interface {
 	LeaseEnded(now time.Time, limit int) ([]call.Call, error)
 	// InsertCall reports false when the ids are in use.
 	InsertCall(c call.Call) (bool, error)
-	// UpdateCall is guarded by prev's version, status and fence; false: another writer won.
-	UpdateCall(prev, next call.Call) (bool, error)
+	// LockCall locks a call for the rest of the transaction.
+	LockCall(id string) error
+	// UpdateCall writes what differs, and the head in any case. It is guarded by
+	// prev's version, status and fence and, with whole, by all that an attempt is
+	// bound to; false: another writer won.
+	UpdateCall(prev, next call.Call, whole bool) (bool, error)
 	Attempts(callID string) ([]call.Attempt, error)
 	Attempt(callID string, n int64) (call.Attempt, error)
 	InsertAttempt(a call.Attempt) error

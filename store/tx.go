@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/decision"
@@ -14,9 +15,13 @@ import (
 // tx adds to a backend's rows what must be alike on all of them.
 type tx struct {
 	Rows
-	heads     []*head
-	unwritten []event.Event // appended, not yet inserted
-	appended  []event.Event
+	heads    []*head
+	appended []event.Event
+	inserted int // how many of them are in the log already
+
+	// What this transaction has read or written, and so knows as it stands.
+	calls     []call.Call
+	decisions []string // ids
 }
 
 // head is a stream's end as this transaction knows it.
@@ -49,7 +54,6 @@ func (t *tx) Append(stream string, es ...event.Event) error {
 		}
 		e.Pos = e.Seq
 		h.Head, h.dirty = event.NextHead(e), true
-		t.unwritten = append(t.unwritten, e)
 		t.appended = append(t.appended, e)
 	}
 	t.Touch(stream)
@@ -102,11 +106,11 @@ func (t *tx) flush() error {
 }
 
 func (t *tx) insertEvents() error {
-	if len(t.unwritten) == 0 {
+	es := t.appended[t.inserted:]
+	if len(es) == 0 {
 		return nil
 	}
-	es := t.unwritten
-	t.unwritten = nil
+	t.inserted = len(t.appended)
 	return t.InsertEvents(es)
 }
 
@@ -131,10 +135,27 @@ func (t *tx) Redact(stream string, streamSeq int64) (bool, error) {
 	return t.EmptyEvent(stream, streamSeq)
 }
 
+func (t *tx) Decision(id string) (decision.Decision, error) {
+	d, err := t.Rows.Decision(id)
+	if err == nil {
+		t.decisions = append(t.decisions, id)
+	}
+	return d, err
+}
+
+func (t *tx) LockDecision(id string) (decision.Decision, error) {
+	d, err := t.Rows.LockDecision(id)
+	if err == nil {
+		t.decisions = append(t.decisions, id)
+	}
+	return d, err
+}
+
 func (t *tx) InsertDecision(d decision.Decision, es ...event.Event) error {
 	if err := t.Rows.InsertDecision(d); err != nil {
 		return err
 	}
+	t.decisions = append(t.decisions, d.ID)
 	if d.Type == decision.Approval && d.Status == decision.Pending {
 		if err := t.Add(d.Space, pendingCounter, 1); err != nil {
 			return err
@@ -143,10 +164,11 @@ func (t *tx) InsertDecision(d decision.Decision, es ...event.Event) error {
 	return t.Append(d.Owner.Stream(), es...)
 }
 
+// PutDecision holds prev whole against the row, unless it was read here.
 func (t *tx) PutDecision(prev decision.Decision, ch decision.Change) error {
 	next := ch.Next
 	next.Version = prev.Version + 1
-	won, err := t.UpdateDecision(prev, next)
+	won, err := t.UpdateDecision(prev, next, !slices.Contains(t.decisions, prev.ID))
 	if err != nil {
 		return err
 	}
@@ -179,18 +201,42 @@ func (t *tx) Owner(r decision.Ref) (decision.Owner, error) {
 	return nil, fmt.Errorf("unknown owner kind %q", r.Kind)
 }
 
-func (t *tx) Call(id string) (call.Call, error) { return t.known(t.Rows.Call(id)) }
-
-func (t *tx) CallByExternalID(space, runID, externalID string) (call.Call, error) {
-	return t.known(t.Rows.CallByExternalID(space, runID, externalID))
+// Call reads a call once: it is locked from then on, and what this transaction
+// writes to it is known.
+func (t *tx) Call(id string) (call.Call, error) {
+	if i := t.find(id); i >= 0 {
+		c := t.calls[i]
+		c.Head = t.know(c.Head, c.Space).Head
+		return c, nil
+	}
+	return t.keep(t.Rows.Call(id))
 }
 
-// known remembers the head that came with a call, and shows a later one.
-func (t *tx) known(c call.Call, err error) (call.Call, error) {
+func (t *tx) CallByExternalID(space, runID, externalID string) (call.Call, error) {
+	return t.keep(t.Rows.CallByExternalID(space, runID, externalID))
+}
+
+func (t *tx) find(id string) int {
+	for i := range t.calls {
+		if t.calls[i].ID == id {
+			return i
+		}
+	}
+	return -1
+}
+
+// keep remembers a call as it stands and the head that came with it, and shows a
+// later head.
+func (t *tx) keep(c call.Call, err error) (call.Call, error) {
 	if err != nil {
 		return c, err
 	}
 	c.Head = t.know(c.Head, c.Space).Head
+	if i := t.find(c.ID); i >= 0 {
+		t.calls[i] = c
+	} else {
+		t.calls = append(t.calls, c)
+	}
 	return c, nil
 }
 
@@ -208,19 +254,20 @@ func (t *tx) InsertCall(c call.Call, es ...event.Event) error {
 		return call.ErrCallConflict.Say("Run %s has a call %q already.", c.RunID, c.ExternalID)
 	}
 	h.dirty = false
-	return nil
+	_, err = t.keep(c, nil)
+	return err
 }
 
+// PutCall holds prev whole against the row, unless it was read here. Its head
+// needs no reading either: it is the row's if the version is.
 func (t *tx) PutCall(prev, next call.Call, es ...event.Event) error {
+	prev.Head.Stream = prev.Stream()
+	h := t.know(prev.Head, prev.Space)
 	if err := t.Append(prev.Stream(), es...); err != nil {
 		return err
 	}
-	h, err := t.head(prev.Stream())
-	if err != nil {
-		return err
-	}
 	next.Head, next.Version = h.Head, prev.Version+1
-	won, err := t.UpdateCall(prev, next)
+	won, err := t.UpdateCall(prev, next, t.find(prev.ID) < 0)
 	if err != nil {
 		return err
 	}
@@ -228,7 +275,8 @@ func (t *tx) PutCall(prev, next call.Call, es ...event.Event) error {
 		return decision.ErrMoved.Say("Call %s changed in the meantime; nothing was written.", prev.ID)
 	}
 	h.dirty = false
-	return nil
+	_, err = t.keep(next, nil)
+	return err
 }
 
 func (t *tx) PutAttempt(prev, next call.Attempt) error {

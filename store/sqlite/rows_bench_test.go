@@ -75,7 +75,14 @@ func BenchmarkRows(b *testing.B) {
 		{"Subtract", func(x rows, i int) error { return x.Add("main", "pending", -1) }},
 		{"Decision", func(x rows, i int) error { _, err := x.Decision(id("apr", i)); return err }},
 		{"Call", func(x rows, i int) error { _, err := x.Call(id("call", i)); return err }},
-		{"UpdateDecision", func(x rows, i int) error { return ok(x.UpdateDecision(newDecision(i), approved(i))) }},
+		{"UpdateDecision", func(x rows, i int) error { return ok(x.UpdateDecision(newDecision(i), approved(i), false)) }},
+		{"UpdateDecision/whole", func(x rows, i int) error {
+			a := approved(i)
+			a.Version = 2
+			spent := a
+			spent.Status, spent.Open, spent.ConsumedAt, spent.ConsumedBy = decision.Consumed, false, at, 1
+			return ok(x.UpdateDecision(a, spent, true))
+		}},
 		{"InsertVote", func(x rows, i int) error {
 			return x.InsertVote(decision.Vote{DecisionID: id("apr", i), By: "ana", Choice: decision.ChoiceApprove, Shown: digest, Note: "fine", At: at})
 		}},
@@ -85,7 +92,7 @@ func BenchmarkRows(b *testing.B) {
 		{"UpdateCall", func(x rows, i int) error {
 			c := newCall(i)
 			c.Version = 2
-			return ok(x.UpdateCall(c, running(i)))
+			return ok(x.UpdateCall(c, running(i), false))
 		}},
 		{"InsertAttempt", func(x rows, i int) error { return x.InsertAttempt(attempt(i)) }},
 		{"UpdateAttempt", func(x rows, i int) error {

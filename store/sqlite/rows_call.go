@@ -66,7 +66,10 @@ func (x rows) InsertCall(c calls.Call) (bool, error) {
 	return err == nil, err
 }
 
-func (x rows) UpdateCall(prev, c calls.Call) (bool, error) {
+// LockCall has nothing to do: the transaction holds the only lock there is.
+func (x rows) LockCall(string) error { return nil }
+
+func (x rows) UpdateCall(prev, c calls.Call, whole bool) (bool, error) {
 	u := newUpdate(`call`)
 	u.str(`spec_digest`, prev.SpecDigest, c.SpecDigest)
 	u.time(`next_try_at`, prev.NextTryAt, c.NextTryAt)
@@ -86,6 +89,13 @@ func (x rows) UpdateCall(prev, c calls.Call) (bool, error) {
 	u.set(`head_seq`, c.Head.Seq) // prev may show the head of events that are not in the row yet
 	u.set(`head`, c.Head.Hash)
 	u.where(`id = ? AND version = ? AND status = ? AND fence = ?`, prev.ID, prev.Version, string(prev.Status), prev.Fence)
+	if whole {
+		u.and(`attempts`, prev.Attempts)
+		u.and(`approval_id`, text(prev.ApprovalID))
+		u.and(`tool`, prev.Tool)
+		u.and(`run_id`, prev.RunID)
+		u.and(`args_digest`, prev.ArgsDigest)
+	}
 	return u.run(x)
 }
 

@@ -70,7 +70,7 @@ func (x rows) InsertDecision(d decision.Decision) error {
 	if err != nil || d.Status == decision.Pending && d.Open {
 		return err
 	}
-	_, err = x.UpdateDecision(asAsked(d), d)
+	_, err = x.UpdateDecision(asAsked(d), d, false)
 	return err
 }
 
@@ -83,7 +83,7 @@ func asAsked(d decision.Decision) decision.Decision {
 	return d
 }
 
-func (x rows) UpdateDecision(prev, d decision.Decision) (bool, error) {
+func (x rows) UpdateDecision(prev, d decision.Decision, whole bool) (bool, error) {
 	u := newUpdate(`decision`)
 	u.str(`status`, string(prev.Status), string(d.Status))
 	u.bool(`open`, prev.Open, d.Open)
@@ -103,7 +103,27 @@ func (x rows) UpdateDecision(prev, d decision.Decision) (bool, error) {
 	u.int(`consumed_by`, prev.ConsumedBy, d.ConsumedBy)
 	u.time(`due_at`, dueAt(prev), dueAt(d))
 	u.where(`id = ? AND status = ? AND digest = ? AND version = ?`, prev.ID, string(prev.Status), prev.Digest, prev.Version)
+	if whole {
+		u.same(prev)
+	}
 	return u.run(x)
+}
+
+// same holds the rest of what decision.Decision.Same compares against the row.
+func (u *update) same(d decision.Decision) {
+	u.and(`choice`, string(d.Choice))
+	u.and(`epoch`, d.Epoch)
+	u.and(`kind`, d.Kind)
+	u.and(`args_digest`, d.ArgsDigest)
+	u.and(`spent_digest`, d.SpentDigest)
+	u.and(`edited_digest`, d.EditedDigest)
+	u.and(`effective_digest`, d.EffectiveDigest)
+	u.and(`owner_kind`, string(d.Owner.Kind))
+	u.and(`owner_id`, d.Owner.ID)
+	u.and(`request`, d.Request)
+	u.and(`capability`, d.Capability)
+	u.and(`presentation`, d.Presentation)
+	u.and(`edited_args`, d.EditedArgs)
 }
 
 func (x rows) InsertVote(v decision.Vote) error {
