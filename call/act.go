@@ -98,10 +98,11 @@ func (e *Executor) putParked(tx Tx, c Call, d decision.Decision, key *Idempotenc
 	if err != nil {
 		return err
 	}
-	if err := put(tx, c, ch, key); err != nil {
+	if err := decision.Insert(tx, d, maxPending); err != nil {
 		return err
 	}
-	return decision.Ask(tx, d, maxPending)
+	ch.Events = append(ch.Events, d.Requested())
+	return put(tx, c, ch, key)
 }
 
 // put writes a call's change: the first inserts it.
@@ -121,8 +122,9 @@ func (e *Executor) stamp(tx Tx, d decision.Decision, ttl time.Duration) decision
 	return d
 }
 
-// lock reads the root again and compares everything that was judged on. For a
-// fresh call there is no root yet: its insertion is the lock.
+// lock locks the root and compares what was judged on. The call itself is compared
+// where it is written: PutCall holds it against the row. For a fresh call there is
+// no root yet: its insertion is the lock.
 func (e *Executor) lock(tx Tx, s subject, v verdict) (Call, error) {
 	if policy.VersionOf(e.Policy) != v.policyVersion {
 		return Call{}, moved("The policy")
@@ -135,14 +137,7 @@ func (e *Executor) lock(tx Tx, s subject, v verdict) (Call, error) {
 		c.CreatedAt, c.Epoch = tx.Now(), tx.Epoch()
 		return c, nil
 	}
-	c, err := tx.Call(s.call.ID)
-	if err != nil {
-		return Call{}, err
-	}
-	if !c.same(s.call) {
-		return Call{}, moved("The call")
-	}
-	return c, nil
+	return s.call, tx.LockCall(s.call.ID)
 }
 
 // same compares two readings of one call in what an attempt is bound to.

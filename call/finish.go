@@ -21,11 +21,22 @@ func (e *Executor) finish(ctx context.Context, s subject, st started, out Outcom
 	defer cancel()
 	var next Call
 	var asked *decision.Decision
-	err := persist(ctx, func() error {
-		return event.Update(ctx, e.Store, e.Observer, func(tx Tx) (err error) {
-			next, asked, err = e.end(tx, s, st.attempt, out)
+	write := func(asStarted bool) error {
+		return event.Update(ctx, e.Store, e.Observer, func(tx Tx) error {
+			c, err := st.read(tx, asStarted)
+			if err == nil {
+				next, asked, err = e.end(tx, s, c, st.attempt, out)
+			}
 			return err
 		})
+	}
+	err := persist(ctx, func() error {
+		// Nearly always the call still stands as its start wrote it.
+		err := write(true)
+		if errors.Is(err, decision.ErrMoved) {
+			err = write(false)
+		}
+		return err
 	})
 	if err != nil {
 		return Result{}, errUnstored(st, err)
@@ -57,13 +68,17 @@ func (e *Executor) recordLate(s subject, st started, out Outcome) {
 	}
 }
 
+// read locks the call and gives it as its start wrote it, or as it is stored.
+func (st started) read(tx Tx, asStarted bool) (Call, error) {
+	if asStarted {
+		return st.call, tx.LockCall(st.call.ID)
+	}
+	return tx.Call(st.call.ID)
+}
+
 // end writes an outcome: to the attempt always, to the call while it is the
 // last attempt's to say (spec 2.3).
-func (e *Executor) end(tx Tx, s subject, a Attempt, out Outcome) (Call, *decision.Decision, error) {
-	c, err := tx.Call(a.CallID)
-	if err != nil {
-		return c, nil, err
-	}
+func (e *Executor) end(tx Tx, s subject, c Call, a Attempt, out Outcome) (_ Call, _ *decision.Decision, err error) {
 	stored := a // the row of an attempt that still runs is as its start wrote it
 	if c.Status != Running || c.Fence != a.Fence || c.Epoch != a.Epoch {
 		if stored, err = tx.Attempt(a.CallID, a.N); err != nil {

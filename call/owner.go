@@ -21,6 +21,10 @@ func (o Owner) Waiting(d decision.Decision) error {
 	if err != nil {
 		return err
 	}
+	return c.waitsFor(d)
+}
+
+func (c Call) waitsFor(d decision.Decision) error {
 	if c.ApprovalID != d.ID || c.Status != Pending && c.Status != Unknown {
 		return ErrRunState.Say("Call %s is %s and does not wait for approval %s.", c.ID, c.Status, d.ID)
 	}

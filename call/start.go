@@ -64,7 +64,7 @@ func (e *Executor) start(ctx context.Context, s subject, v verdict) (started, er
 		}
 		switch {
 		case s.grant != nil:
-			st.refuse, err = e.spend(tx, *s.grant, &b)
+			st.refuse, err = e.spend(tx, c, *s.grant, &b)
 		case v.ask != nil:
 			c, st.denial, err = e.answerNow(tx, c, s, v, &b)
 		case s.attempt != nil: // a repeat under the tool's key, on what the last attempt spent
@@ -73,9 +73,6 @@ func (e *Executor) start(ctx context.Context, s subject, v verdict) (started, er
 		if err != nil || st.refuse != nil || st.denial != nil {
 			return err
 		}
-		if st.guard, err = e.countGuards(tx, s, c.Attempts > 0, v.args); err != nil || st.guard != nil {
-			return errors.Join(err, guardErr(st.guard))
-		}
 		ch, err := c.Step(b, tx.Now())
 		if err != nil {
 			return err
@@ -83,7 +80,14 @@ func (e *Executor) start(ctx context.Context, s subject, v verdict) (started, er
 		if err := put(tx, c, ch, s.key); err != nil {
 			return err
 		}
-		st.call, st.attempt = ch.Next, *ch.Attempt
+		// Only now: a call that moved meanwhile is judged again, and no guard refuses it.
+		if st.guard, err = e.countGuards(tx, s, c.Attempts > 0, v.args); err != nil || st.guard != nil {
+			return errors.Join(err, guardErr(st.guard))
+		}
+		st.attempt = *ch.Attempt
+		if st.call, err = tx.Call(c.ID); err != nil { // as it is stored now
+			return err
+		}
 		return tx.InsertAttempt(*ch.Attempt)
 	})
 	if st.guard != nil && errors.Is(err, errGuard) {
@@ -99,20 +103,14 @@ func guardErr(r *refusal) error {
 	return errGuard
 }
 
-// spend consumes the grant in the transaction that starts the attempt. A grant
-// that is overdue expires here instead; that is committed, and refuse returned.
-func (e *Executor) spend(tx Tx, g decision.Decision, b *Begin) (refuse, err error) {
-	d, err := tx.LockDecision(g.ID)
-	if err != nil {
-		return nil, err
-	}
-	if !d.Same(g) {
-		return nil, moved("The approval")
-	}
+// spend consumes the grant in the transaction that starts the attempt. The grant
+// is what was judged on; PutDecision holds all of it against the row. One that is
+// overdue expires here instead; that is committed, and refuse returned.
+func (e *Executor) spend(tx Tx, c Call, d decision.Decision, b *Begin) (refuse, err error) {
 	if d.Epoch < tx.Epoch() && !b.Recovery.key() {
 		return nil, moved("The store's life")
 	}
-	if err := (Owner{Tx: tx, ID: d.Owner.ID}).Waiting(d); err != nil {
+	if err := c.waitsFor(d); err != nil {
 		return nil, err
 	}
 	now := e.clock(tx)
@@ -167,7 +165,7 @@ func (e *Executor) answerNow(tx Tx, c Call, s subject, v verdict, b *Begin) (Cal
 		res, err := returnDenial(tx, d, c, now)
 		return c, &res, err
 	}
-	refuse, err := e.spend(tx, d, b)
+	refuse, err := e.spend(tx, c, d, b)
 	return c, nil, errors.Join(err, refuse)
 }
 

@@ -19,6 +19,15 @@ import (
 // has locked the owner and writes its part. maxPending bounds the space's pending
 // approvals; 0 means no limit, and at the limit the answer is [ErrTooManyPending].
 func Ask(tx Tx, d Decision, maxPending int64) error {
+	if err := Insert(tx, d, maxPending); err != nil {
+		return err
+	}
+	return tx.Append(d.Owner.Stream(), d.Requested())
+}
+
+// Insert is [Ask] without the event, for a caller that writes [Decision.Requested]
+// together with the owner's own: the owner's row then takes the stream's head once.
+func Insert(tx Tx, d Decision, maxPending int64) error {
 	if maxPending > 0 {
 		n, err := tx.Pending(d.Space)
 		if err != nil {
@@ -29,7 +38,7 @@ func Ask(tx Tx, d Decision, maxPending int64) error {
 				Hint("Decide or withdraw some of them, then ask again.")
 		}
 	}
-	return tx.InsertDecision(d, d.Requested())
+	return tx.InsertDecision(d)
 }
 
 // Requested is the event that tells of the asking.
