@@ -41,13 +41,13 @@ func helper(role string, args []string) {
 		}
 	case "fail":
 		fmt.Fprint(os.Stderr, args[0])
-		os.Exit(3)
+		exit(3)
 	case "fail-long":
 		fmt.Fprint(os.Stderr, strings.Repeat("ä", 1<<20)+"the end")
-		os.Exit(1)
+		exit(1)
 	case "fail-bytes":
 		os.Stderr.Write([]byte("bad \xff\xfe byte\x00s"))
-		os.Exit(1)
+		exit(1)
 	case "kill":
 		fmt.Fprint(os.Stderr, "about to die")
 		syscall.Kill(os.Getpid(), syscall.SIGKILL)
@@ -69,8 +69,8 @@ func helper(role string, args []string) {
 	case "close-stdin":
 		os.Stdin.Close()
 		fmt.Print(`"closed"`)
-	case "grandchild": // leaves one behind that holds its output open
-		c := exec.Command(os.Args[0], "helper", "hang", args[0])
+	case "grandchild": // leaves one behind that holds all three pipes open
+		c := exec.Command(os.Args[0], "helper", "stubborn", args[0])
 		c.Stdout, c.Stderr, c.Stdin = os.Stdout, os.Stderr, os.Stdin
 		if err := c.Start(); err != nil {
 			panic(err)
@@ -89,6 +89,9 @@ func helper(role string, args []string) {
 		panic("no role " + role)
 	}
 }
+
+// exit ends without what a test binary built for coverage prints at its end.
+func exit(code int) { syscall.Exit(code) }
 
 func touch(path string) {
 	if err := os.WriteFile(path, nil, 0o600); err != nil {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptrace"
@@ -70,7 +71,8 @@ func NewHTTP(method, address string, headers map[string]string) (*HTTP, error) {
 	h.headers.Set("User-Agent", "placet")
 	seen := map[string]bool{}
 	var secrets []string
-	for name, value := range headers {
+	for _, name := range slices.Sorted(maps.Keys(headers)) {
+		value := headers[name]
 		if err := checkHeader(name, value); err != nil {
 			return nil, err
 		}

@@ -24,7 +24,10 @@ func Invoke(ctx context.Context, t *Tool, c Call, late func(Outcome)) Outcome {
 	if ctx.Err() != nil {
 		return notStarted("The tool was not started: " + because(context.Cause(ctx)) + ".")
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, t.Timeout(), errTimeLimit)
+	if t.Run == nil {
+		return notStarted("The tool was not started: it has nothing that carries it out.")
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, t.limit(), errTimeLimit)
 	c.Args = bytes.Clone(c.Args)
 
 	var answered atomic.Bool // by whoever is first: the tool, or the end of its context
@@ -48,6 +51,14 @@ func Invoke(ctx context.Context, t *Tool, c Call, late func(Outcome)) Outcome {
 		}
 		return t.cutOff(context.Cause(ctx))
 	}
+}
+
+// limit is the tool's time limit, also of a tool that was not registered.
+func (t *Tool) limit() time.Duration {
+	if t.TimeoutMS <= 0 {
+		return DefaultTimeout
+	}
+	return t.Timeout()
 }
 
 // errTimeLimit is the cause of a context that ended because the tool's time was up.
@@ -78,7 +89,7 @@ func (t *Tool) cutOff(cause error) Outcome {
 	kind, msg := KindToolError, "The tool was stopped before it ended: "+because(cause)+"."
 	switch {
 	case errors.Is(cause, errTimeLimit):
-		kind, msg = KindToolTimeout, fmt.Sprintf("The tool did not end within its time limit of %s.", t.Timeout())
+		kind, msg = KindToolTimeout, fmt.Sprintf("The tool did not end within its time limit of %s.", t.limit())
 	case errors.Is(cause, context.DeadlineExceeded):
 		kind = KindToolTimeout
 	}

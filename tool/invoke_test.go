@@ -48,10 +48,8 @@ func TestInvokeOutcomes(t *testing.T) {
 	}
 	panics := func(context.Context, Call) (json.RawMessage, error) { panic("boom") }
 	exits := func(context.Context, Call) (json.RawMessage, error) { runtime.Goexit(); return nil, nil }
-	nilMap := func(context.Context, Call) (json.RawMessage, error) {
-		var m map[string]int
-		m["a"] = 1
-		return nil, nil
+	runtimePanic := func(_ context.Context, c Call) (json.RawMessage, error) {
+		return c.Args[len(c.Args)+1:], nil
 	}
 	tests := []struct {
 		name     string
@@ -78,7 +76,7 @@ func TestInvokeOutcomes(t *testing.T) {
 		{"time-out", untilEnd, KindToolTimeout, KindUnknownOutcome, "did not end within its time limit of 1s"},
 		{"time-out in other words", disguised, KindToolTimeout, KindUnknownOutcome, "did not end within its time limit of 1s"},
 		{"panic", panics, KindToolPanic, KindUnknownOutcome, "panicked: boom"},
-		{"runtime panic", nilMap, KindToolPanic, KindUnknownOutcome, "assignment to entry in nil map"},
+		{"runtime panic", runtimePanic, KindToolPanic, KindUnknownOutcome, "slice bounds out of range"},
 		{"Goexit", exits, KindToolPanic, KindUnknownOutcome, "ended its goroutine"},
 	}
 	classes := []struct {
@@ -234,6 +232,23 @@ func TestInvokeDoesNotStartUnderAnEndedContext(t *testing.T) {
 	})
 	if o := Invoke(ctx, tl, aCall(`{}`), nil); o.Status != Failed || o.Kind != KindNotStarted {
 		t.Errorf("Invoke = %+v", o)
+	}
+}
+
+func TestInvokeOfAToolThatWasNotRegistered(t *testing.T) {
+	t.Parallel()
+	if o := Invoke(t.Context(), &Tool{}, aCall(`{}`), nil); o.Kind != KindNotStarted {
+		t.Errorf("nothing to run: %+v", o)
+	}
+	if o := Invoke(t.Context(), &Tool{Run: returns("1", nil)}, aCall(`{}`), nil); o.Status != Succeeded {
+		t.Errorf("no time limit given: %+v", o)
+	}
+	tl := &Tool{Spec: Spec{InputSchema: json.RawMessage(refundSchema)}}
+	if err := tl.CheckArgs([]byte(`{}`)); !errors.Is(err, ErrInvalidArguments) {
+		t.Errorf("CheckArgs: %v", err)
+	}
+	if err := (&Tool{}).CheckArgs([]byte(`{}`)); !errors.Is(err, ErrInvalidTool) {
+		t.Errorf("CheckArgs without a schema: %v", err)
 	}
 }
 

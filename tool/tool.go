@@ -73,11 +73,13 @@ type Call struct {
 	Args    []byte // exactly the recorded bytes; not to be changed
 }
 
-// Runner carries out a call.
+// Runner carries out a call. It must be safe for concurrent use.
 //
-// Run returns one JSON value of at most [MaxResult] bytes. An error is the tool
-// saying that it failed; one that matches [ErrOutcomeUnknown] says that it does
-// not know, one that matches [ErrNotStarted] that nothing was begun.
+// Run returns one JSON value of at most [MaxResult] bytes; a tool with nothing to
+// say returns null. An error is the tool saying that it failed; one that matches
+// [ErrOutcomeUnknown] says that it does not know, one that matches [ErrNotStarted]
+// that nothing was begun. After ctx ended only these two are believed: any other
+// error may be the end of ctx in other words, and counts as a time-out.
 type Runner interface {
 	Run(ctx context.Context, c Call) (json.RawMessage, error)
 }

@@ -13,15 +13,12 @@ import (
 // Call [Group.Wait] exactly once; until then the program's process id stays taken,
 // so a signal never reaches a stranger.
 type Group struct {
-	cmd    *exec.Cmd
-	exited chan struct{}
+	cmd     *exec.Cmd
+	exited  chan struct{}
+	collect func() (*os.ProcessState, error) // set before exited is closed
 
 	mu   sync.Mutex
 	gone bool // collected: its id may be given again
-
-	// Set before exited is closed, where the system collects a process by waiting for it.
-	state *os.ProcessState
-	err   error
 }
 
 // Start starts cmd as the leader of a new process group. cmd must not have been
@@ -34,7 +31,7 @@ func Start(cmd *exec.Cmd) (*Group, error) {
 	g := &Group{cmd: cmd, exited: make(chan struct{})}
 	go func() {
 		defer close(g.exited)
-		awaitExit(g)
+		g.collect = awaitExit(g.cmd)
 	}()
 	return g, nil
 }
@@ -80,5 +77,5 @@ func (g *Group) Wait() (*os.ProcessState, error) {
 	g.mu.Lock()
 	g.gone = true
 	g.mu.Unlock()
-	return collect(g)
+	return g.collect()
 }

@@ -85,4 +85,3 @@ func readLine(t *testing.T, r io.Reader) string {
 	}
 	return strings.TrimSpace(line)
 }
-
