@@ -7,11 +7,10 @@ import (
 	"github.com/placet-dev/placet/request"
 )
 
-// bound holds the record that is resumed against its call: run id, call id, tool
-// and the digest of the original arguments, all four; who asks and their metadata,
-// which the policy sees; and the attempt that it is, or is not yet, spent on.
+// bound holds the record that is resumed against its call, and against the attempt
+// that it is, or is not yet, spent on.
 func (s subject) bound() error {
-	if !belongs(*s.grant, s.call) || !maps.Equal(s.grant.Metadata, s.call.Metadata) {
+	if !belongs(*s.grant, s.call) {
 		return errAltered(s.grant.ID, s.call.ID)
 	}
 	a := s.attempt
@@ -25,8 +24,12 @@ func (s subject) bound() error {
 	return s.unaltered()
 }
 
+// belongs holds a record against its call: run id, call id, tool and the digest of
+// the original arguments, all four; then whose it is, who asks and their metadata,
+// which the policy sees.
 func belongs(d decision.Decision, c Call) bool {
-	return d.RunID == c.RunID && d.CallID == c.ID && d.Tool == c.Tool && d.ArgsDigest == c.ArgsDigest && d.RequestedBy == c.Principal
+	return d.RunID == c.RunID && d.CallID == c.ID && d.Tool == c.Tool && d.ArgsDigest == c.ArgsDigest &&
+		d.Space == c.Space && d.RequestedBy == c.Principal && maps.Equal(d.Metadata, c.Metadata)
 }
 
 // unaltered holds a call against its own digests, and its last attempt against the
@@ -44,6 +47,9 @@ func (s subject) paidFor() bool {
 	a, g := s.attempt, s.paid
 	if a == nil || g == nil {
 		return a == nil || a.GrantDigest == "" && a.EffectiveDigest == "" && a.Args == nil
+	}
+	if s.call.ApprovalID == "" || g.Status != decision.Consumed || g.Choice != decision.ChoiceApprove || g.ConsumedBy == 0 || g.ConsumedBy > a.N {
+		return false
 	}
 	if a.GrantDigest != g.Digest || !belongs(*g, s.call) || g.Intact() != nil {
 		return false

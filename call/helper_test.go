@@ -155,12 +155,26 @@ type world struct {
 	ex     *call.Executor
 	op     decision.Operator
 
+	hooks   *sqlite.Hooks
 	altered bool // by hand: the store need not be sound at the end
 }
 
+// setup is a world whose every closure runs twice.
 func setup(t *testing.T, change ...func(*call.Config)) *world {
 	t.Helper()
-	w := &world{t: t, ctx: t.Context(), path: filepath.Join(t.TempDir(), "p.db"), clock: newClock(), policy: &rulings{version: "1"}, spy: &spy{}}
+	return setupWith(t, &sqlite.Hooks{Twice: true, Strict: true}, change...)
+}
+
+// quick is a world that runs as in production: for what is done very often, or
+// races for real.
+func quick(t *testing.T, change ...func(*call.Config)) *world {
+	t.Helper()
+	return setupWith(t, nil, change...)
+}
+
+func setupWith(t *testing.T, hooks *sqlite.Hooks, change ...func(*call.Config)) *world {
+	t.Helper()
+	w := &world{t: t, hooks: hooks, ctx: t.Context(), path: filepath.Join(t.TempDir(), "p.db"), clock: newClock(), policy: &rulings{version: "1"}, spy: &spy{}}
 	w.st = w.open()
 	t.Cleanup(func() {
 		if !w.altered && !t.Failed() {
@@ -178,7 +192,7 @@ func setup(t *testing.T, change ...func(*call.Config)) *world {
 func (w *world) open() *store.Store {
 	w.t.Helper()
 	st, err := sqlite.Open(context.Background(), w.path, &sqlite.Options{
-		Now: w.clock.Now, BusyTimeout: 20 * time.Second, Hooks: &sqlite.Hooks{Twice: true, Strict: true},
+		Now: w.clock.Now, BusyTimeout: 20 * time.Second, Hooks: w.hooks,
 	})
 	if err != nil {
 		w.t.Fatal(err)

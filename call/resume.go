@@ -356,10 +356,7 @@ func (e *Executor) usable(ctx context.Context, s subject) error {
 	if d.Overdue(s.life.clock) {
 		return e.expire(ctx, d.ID)
 	}
-	if err := d.Intact(); err != nil {
-		return err
-	}
-	if err := d.EditIntact(); err != nil {
+	if err := d.SoundGrant(); err != nil {
 		return err
 	}
 	if s.call.ApprovalID != d.ID {

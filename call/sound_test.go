@@ -8,6 +8,8 @@ import (
 	"github.com/placet-dev/placet/txn"
 )
 
+type storeTx = store.Tx
+
 func viewTx(ctx context.Context, st txn.Store, fn func(store.Tx) error) error {
 	return txn.View(ctx, st, fn)
 }

@@ -209,7 +209,25 @@ func (d Decision) names(r request.Request) bool {
 	return err == nil && spec == d.SpecDigest
 }
 
-// EditIntact does the same for edited arguments.
+// SoundGrant reports whether d is a grant as our own doors leave one, unspent and
+// unaltered: [ErrApprovalHash] otherwise. Whether it is in time is [Decision.Overdue]'s.
+func (d Decision) SoundGrant() error {
+	until := time.Time{}
+	if d.GrantTTL > 0 {
+		until = d.DecidedAt.Add(d.GrantTTL)
+	}
+	if d.Status != Approved || d.Choice != ChoiceApprove || d.DecidedBy == "" || d.DecidedAt.IsZero() || !d.GrantExpiresAt.Equal(until) ||
+		d.ConsumedBy != 0 || !d.ConsumedAt.IsZero() {
+		return ErrApprovalHash.Say("The answer to approval %s is not stored as anybody gave it.", d.ID).
+			Hint("It was altered in the store. Make the call again.")
+	}
+	if err := d.Intact(); err != nil {
+		return err
+	}
+	return d.EditIntact()
+}
+
+// EditIntact does what Intact does for edited arguments.
 func (d Decision) EditIntact() error {
 	if d.EditedArgs == nil && d.EditedDigest == "" && d.EffectiveDigest == "" {
 		return nil

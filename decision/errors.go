@@ -38,7 +38,11 @@ type Standing struct {
 
 // Standing is what stands of d.
 func (d Decision) Standing() Standing {
-	return Standing{d.ID, d.Status, d.Choice, d.DecidedBy, d.DecidedPrincipal, d.DecidedAt, d.Note}
+	at := d.DecidedAt
+	if y := at.Year(); y < 0 || y > 9999 { // altered by hand: JSON has no such time
+		at = time.Time{}
+	}
+	return Standing{d.ID, d.Status, d.Choice, d.DecidedBy, d.DecidedPrincipal, at, d.Note}
 }
 
 // StandingOf reads the standing decision out of an error such as

@@ -229,9 +229,9 @@ func (d Decision) consume(cmd Consume, now time.Time) (Change, error) {
 		return d.expired(now, true), nil
 	}
 	switch {
-	case d.Status == Approved && cmd.Attempt > 0 && d.ConsumedBy == 0 && d.ConsumedAt.IsZero():
+	case d.Status == Approved && cmd.Attempt > 0 && d.Choice == ChoiceApprove && d.ConsumedBy == 0 && d.ConsumedAt.IsZero():
 		d.ConsumedBy = cmd.Attempt
-	case d.Status == Rejected && cmd.Attempt == 0:
+	case d.Status == Rejected && cmd.Attempt == 0 && d.Choice == ChoiceReject:
 	default:
 		return Change{}, d.ErrDecided()
 	}
