@@ -17,11 +17,21 @@ type tx struct {
 	Rows
 	heads    []*head
 	appended []event.Event
-	inserted int // how many of them are in the log already
+	inserted int   // how many of them are in the log already
+	failed   error // the first write that failed
 
 	// What this transaction has read or written, and so knows as it stands.
 	calls     []call.Call
 	decisions []string // ids
+}
+
+// note remembers a write that failed: the transaction is not committed then, also
+// if its closure overlooks the error. Else half of a change could be kept, and
+// on one backend only: PostgreSQL takes back the whole by itself.
+func (t *tx) note(err *error) {
+	if t.failed == nil {
+		t.failed = *err
+	}
 }
 
 // head is a stream's end as this transaction knows it.
@@ -37,10 +47,11 @@ const pendingCounter = "pending_approvals"
 
 // Append chains events to the end of a stream. They are inserted before the
 // transaction ends, or before it reads events.
-func (t *tx) Append(stream string, es ...event.Event) error {
+func (t *tx) Append(stream string, es ...event.Event) (err error) {
 	if len(es) == 0 {
 		return nil
 	}
+	defer t.note(&err)
 	h, err := t.head(stream)
 	if err != nil {
 		return err
@@ -91,6 +102,9 @@ func (t *tx) know(h event.Head, space string) *head {
 // flush writes what is still held back: events, and heads whose root was not
 // written after them.
 func (t *tx) flush() error {
+	if t.failed != nil {
+		return t.failed
+	}
 	if err := t.insertEvents(); err != nil {
 		return err
 	}
@@ -105,7 +119,8 @@ func (t *tx) flush() error {
 	return nil
 }
 
-func (t *tx) insertEvents() error {
+func (t *tx) insertEvents() (err error) {
+	defer t.note(&err)
 	es := t.appended[t.inserted:]
 	if len(es) == 0 {
 		return nil
@@ -131,7 +146,11 @@ func (t *tx) Head(stream string) (event.Head, error) {
 	return h, err
 }
 
-func (t *tx) Redact(stream string, streamSeq int64) (bool, error) {
+func (t *tx) Redact(stream string, streamSeq int64) (done bool, err error) {
+	defer t.note(&err)
+	if err := t.insertEvents(); err != nil { // it may be one of them
+		return false, err
+	}
 	return t.EmptyEvent(stream, streamSeq)
 }
 
@@ -151,7 +170,8 @@ func (t *tx) LockDecision(id string) (decision.Decision, error) {
 	return d, err
 }
 
-func (t *tx) InsertDecision(d decision.Decision, es ...event.Event) error {
+func (t *tx) InsertDecision(d decision.Decision, es ...event.Event) (err error) {
+	defer t.note(&err)
 	if err := t.Rows.InsertDecision(d); err != nil {
 		return err
 	}
@@ -165,7 +185,8 @@ func (t *tx) InsertDecision(d decision.Decision, es ...event.Event) error {
 }
 
 // PutDecision holds prev whole against the row, unless it was read here.
-func (t *tx) PutDecision(prev decision.Decision, ch decision.Change) error {
+func (t *tx) PutDecision(prev decision.Decision, ch decision.Change) (err error) {
+	defer t.note(&err)
 	next := ch.Next
 	next.Version = prev.Version + 1
 	won, err := t.UpdateDecision(prev, next, !slices.Contains(t.decisions, prev.ID))
@@ -240,7 +261,8 @@ func (t *tx) keep(c call.Call, err error) (call.Call, error) {
 	return c, nil
 }
 
-func (t *tx) InsertCall(c call.Call, es ...event.Event) error {
+func (t *tx) InsertCall(c call.Call, es ...event.Event) (err error) {
+	defer t.note(&err)
 	h := t.know(event.Head{Stream: c.Stream()}, c.Space)
 	if err := t.Append(c.Stream(), es...); err != nil {
 		return err
@@ -260,7 +282,8 @@ func (t *tx) InsertCall(c call.Call, es ...event.Event) error {
 
 // PutCall holds prev whole against the row, unless it was read here. Its head
 // needs no reading either: it is the row's if the version is.
-func (t *tx) PutCall(prev, next call.Call, es ...event.Event) error {
+func (t *tx) PutCall(prev, next call.Call, es ...event.Event) (err error) {
+	defer t.note(&err)
 	prev.Head.Stream = prev.Stream()
 	h := t.know(prev.Head, prev.Space)
 	if err := t.Append(prev.Stream(), es...); err != nil {
@@ -279,7 +302,13 @@ func (t *tx) PutCall(prev, next call.Call, es ...event.Event) error {
 	return err
 }
 
-func (t *tx) PutAttempt(prev, next call.Attempt) error {
+func (t *tx) InsertAttempt(a call.Attempt) (err error) {
+	defer t.note(&err)
+	return t.Rows.InsertAttempt(a)
+}
+
+func (t *tx) PutAttempt(prev, next call.Attempt) (err error) {
+	defer t.note(&err)
 	won, err := t.UpdateAttempt(prev, next)
 	if err == nil && !won {
 		err = decision.ErrMoved.Say("Attempt %d at call %s changed in the meantime; nothing was written.", prev.N, prev.CallID)
@@ -287,7 +316,24 @@ func (t *tx) PutAttempt(prev, next call.Attempt) error {
 	return err
 }
 
-func (t *tx) PutIdempotent(k call.IdempotencyKey) error {
+func (t *tx) PutGuard(g call.Guard) (err error) {
+	defer t.note(&err)
+	return t.Rows.PutGuard(g)
+}
+
+func (t *tx) DropGuards(space, runID string) (err error) {
+	defer t.note(&err)
+	return t.Rows.DropGuards(space, runID)
+}
+
+// Add changes a counter by n.
+func (t *tx) Add(space, name string, n int64) (err error) {
+	defer t.note(&err)
+	return t.Rows.Add(space, name, n)
+}
+
+func (t *tx) PutIdempotent(k call.IdempotencyKey) (err error) {
+	defer t.note(&err)
 	ok, err := t.InsertIdempotent(k)
 	if err == nil && !ok {
 		err = decision.ErrMoved.Say("The idempotency key was used in the meantime; nothing was written.")
