@@ -171,9 +171,11 @@ func (q *queue) expire(t time.Time, cause error) {
 	}
 }
 
-// refuse answers all who wait.
+// refuse answers all who wait now. Who comes meanwhile, perhaps to try again, is
+// not told of a failure from before.
 func (q *queue) refuse(err error) {
-	for q.alive() {
+	q.fill()
+	for n := len(q.out); n > 0; n-- {
 		q.pop().refuse(err)
 	}
 }

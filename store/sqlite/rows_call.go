@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"fmt"
 	"time"
 
 	calls "github.com/placet-dev/placet/call"
@@ -56,8 +57,12 @@ func scanCall(r row) (calls.Call, error) {
 }
 
 func (x rows) InsertCall(c calls.Call) (bool, error) {
-	_, err := x.h.exec(insertCallSQL,
-		c.ID, c.Space, c.RunID, c.OwnRun, text(c.ExternalID), c.Tool, c.SpecDigest, c.Args, c.ArgsDigest, c.Principal, metadataJSON(c.Metadata), string(c.ContinueBy), c.NextTryAt,
+	metadata, err := metadataJSON(c.Metadata)
+	if err != nil {
+		return false, err
+	}
+	_, err = x.h.exec(insertCallSQL,
+		c.ID, c.Space, c.RunID, c.OwnRun, text(c.ExternalID), c.Tool, c.SpecDigest, c.Args, c.ArgsDigest, c.Principal, metadata, string(c.ContinueBy), c.NextTryAt,
 		string(c.Status), string(c.Kind), c.Message, c.Result, c.EffectiveDigest, text(c.ApprovalID), c.ApprovalN, c.Attempts, c.Fence, c.LeaseUntil, c.LeaseOwner, c.Epoch,
 		c.CreatedAt, c.EndedAt, c.Version, c.Head.Seq, c.Head.Hash)
 	if isUnique(err) {
@@ -236,7 +241,10 @@ func (x rows) Count(space, name string) (n int64, err error) {
 
 func (x rows) Add(space, name string, n int64) error {
 	if n < 0 { // a row that would be inserted has to satisfy n >= 0, also where it only updates
-		_, err := x.h.exec(subtractSQL, n, space, name)
+		found, err := x.one(subtractSQL, n, space, name)
+		if err == nil && !found {
+			err = fmt.Errorf("the counter %s of space %s would fall below zero", name, space)
+		}
 		return err
 	}
 	_, err := x.h.exec(addSQL, space, name, n)

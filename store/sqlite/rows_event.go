@@ -36,44 +36,32 @@ func (x rows) InsertEvents(es []event.Event) error {
 }
 
 const (
-	eventsOfStreamSQL = `SELECT ` + eventColumns + ` FROM event WHERE stream = ? AND stream_seq > ? ORDER BY stream_seq`
-	eventsOfAllSQL    = `SELECT ` + eventColumns + ` FROM event WHERE seq > ? ORDER BY seq`
+	eventsOfStreamSQL = `SELECT ` + eventColumns + ` FROM event WHERE stream = ? AND stream_seq > ?`
+	eventsOfAllSQL    = `SELECT ` + eventColumns + ` FROM event WHERE seq > ?`
 )
 
-// Events filters by type and subject as it reads: within a stream there are few.
+// Events finds those of a stream, or of all, in their order. Types and subject
+// are looked at row by row: within a stream there are few.
 func (x rows) Events(q event.Query) ([]event.Event, error) {
-	sql, args := eventsOfAllSQL, []any{q.After}
+	sql, order, args := eventsOfAllSQL, ` ORDER BY seq LIMIT ?`, []any{q.After}
 	if q.Stream != "" {
-		sql, args = eventsOfStreamSQL, []any{q.Stream, q.After}
+		sql, order, args = eventsOfStreamSQL, ` ORDER BY stream_seq LIMIT ?`, []any{q.Stream, q.After}
 	}
-	limit := pageSize(q.Limit, 100, 1000)
-	if len(q.Types) == 0 && q.Subject == "" {
-		sql += ` LIMIT ?`
-		args = append(args, limit)
+	if q.Subject != "" {
+		sql, args = sql+` AND subject = ?`, append(args, q.Subject)
+	}
+	if len(q.Types) > 0 {
+		sql += ` AND type IN (?` + strings.Repeat(`, ?`, len(q.Types)-1) + `)`
+	}
+	for _, t := range q.Types {
+		args = append(args, string(t))
 	}
 	var es []event.Event
-	err := x.h.query(sql, args, func(r row) error {
-		if len(es) == limit {
-			return nil
-		}
-		if e := scanEvent(r); selects(q, e) {
-			es = append(es, e)
-		}
+	err := x.h.query(sql+order, append(args, pageSize(q.Limit, 100, 1000)), func(r row) error {
+		es = append(es, scanEvent(r))
 		return nil
 	})
 	return es, err
-}
-
-func selects(q event.Query, e event.Event) bool {
-	if q.Subject != "" && e.Subject != q.Subject {
-		return false
-	}
-	for _, t := range q.Types {
-		if t == e.Type {
-			return true
-		}
-	}
-	return len(q.Types) == 0
 }
 
 func scanEvent(r row) event.Event {

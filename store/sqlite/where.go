@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 )
 
 // selected is a list of columns for a SELECT. For every query the driver fetches
@@ -56,16 +57,18 @@ func (w *where) prefix(column, p string) {
 	}
 }
 
-// metadataJSON is NULL for none.
-func metadataJSON(m map[string]string) []byte {
+// metadataJSON is NULL for none. The encoder would replace what is not UTF-8
+// without a word, so that is refused (case 106).
+func metadataJSON(m map[string]string) ([]byte, error) {
 	if len(m) == 0 {
-		return nil
+		return nil, nil
 	}
-	b, err := json.Marshal(m)
-	if err != nil {
-		panic(err) // strings always encode
+	for k, v := range m {
+		if !utf8.ValidString(k) || !utf8.ValidString(v) {
+			return nil, fmt.Errorf("the metadata %q is not valid UTF-8", k)
+		}
 	}
-	return b
+	return json.Marshal(m)
 }
 
 func scanMetadata(b []byte) (map[string]string, error) {
