@@ -48,6 +48,7 @@ var thirdParty = map[string]string{
 	"tool":            "github.com/santhosh-tekuri/jsonschema github.com/go-json-experiment/json github.com/google/jsonschema-go",
 	"policy/rules":    "cel.dev/cel-go cel.dev/expr google.golang.org/protobuf github.com/go-json-experiment/json",
 	"internal/config": "go.yaml.in/yaml",
+	"store/storetest": "github.com/google/go-cmp",
 	"store/sqlite":    "modernc.org/sqlite modernc.org/libc",
 	"internal/cli":    "github.com/spf13/cobra github.com/spf13/pflag",
 	"internal/bench":  "modernc.org/sqlite",

@@ -1,0 +1,266 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/placet-dev/placet/call"
+	"github.com/placet-dev/placet/store"
+	"github.com/placet-dev/placet/txn"
+)
+
+// failure tells every story once for each of its statements, breaking that one;
+// again with its caller giving up there; and again with the answer to each
+// commit lost. Then the store is opened anew.
+func failure(t *testing.T, b Backend) {
+	for name, tell := range stories() {
+		t.Run(name, func(t *testing.T) {
+			t.Run("in peace", func(t *testing.T) {
+				t.Parallel()
+				playOnce(t, b, tell, &faults{}, None)
+			})
+			for _, blow := range b.Blows {
+				if blow != Lose {
+					t.Run(blow.String(), func(t *testing.T) { t.Parallel(); everyStatement(t, b, tell, blow) })
+				}
+			}
+			if len(b.Blows) > 0 {
+				t.Run("cancel", func(t *testing.T) { t.Parallel(); everyStatement(t, b, tell, None) })
+			}
+			t.Run("lost answers", func(t *testing.T) { t.Parallel(); everyAnswer(t, b, tell) })
+		})
+	}
+	t.Run("batch", func(t *testing.T) { batchUnderFault(t, b) })
+}
+
+// everyStatement tells a story with its first statement struck, with its second,
+// and so on to the last. None stands for a caller that gives up.
+func everyStatement(t *testing.T, b Backend, tell func(*play), blow Blow) {
+	for n := 1; ; n += thorough {
+		f := &faults{}
+		f.left = n
+		struck := playOnce(t, b, tell, f, blow)
+		if t.Failed() {
+			t.Fatalf("with %s at statement %d", blow, n)
+		}
+		if !struck {
+			if n < 5 {
+				t.Errorf("the story has only %d statements", n-1)
+			}
+			return
+		}
+	}
+}
+
+func playOnce(t *testing.T, b Backend, tell func(*play), f *faults, blow Blow) (struck bool) {
+	t.Helper()
+	place := b.New(t)
+	sound := at(t, b, place, place.Open(t, Options{Once: true}))
+	p := sound.play(place.Open(t, Options{Once: true, Before: f.before}))
+	f.strike = func() Blow {
+		if blow == None {
+			p.broken = true
+			p.cancel()
+		}
+		return blow
+	}
+	tell(p)
+	struck = f.disarm()
+	p.after()
+	return struck
+}
+
+// after opens the store anew: what was acknowledged is there, tools ran as the
+// ledger says, and all that must hold does.
+func (p *play) after() {
+	p.endSlow()
+	before := p.look()
+	if err := p.handle.Close(); err != nil {
+		p.Errorf("close: %v", err)
+	}
+	p.close()
+	p.world.s = p.open(Options{Once: true})
+	p.same(before, p.look())
+	p.ledger()
+	CheckInvariants(p.T, p.world.s)
+}
+
+// ledger fails for an attempt that a tool ran twice, or without its start.
+func (p *play) ledger() {
+	for id, of := range p.ran.of {
+		as := read(p.world, func(tx store.Tx) ([]call.Attempt, error) { return tx.Attempts(id) })
+		for n, times := range of {
+			if times != 1 || n > len(as) {
+				p.Errorf("attempt %d at %s ran %d times; %d attempts are stored", n, id, times, len(as))
+			}
+		}
+	}
+}
+
+// play makes engines over s that a story can be told with.
+func (w *world) play(s *store.Store) *play {
+	p := &play{s: s, handle: s, cancel: func() {}}
+	p.shop = w.openShop(s, func(c *call.Config) { c.ApprovalTTL, c.GrantTTL = time.Hour, 2*time.Hour })
+	p.later = p.op
+	p.later.Now = func() time.Time { return time.Now().Add(3 * time.Hour) }
+	p.endSlow = sync.OnceFunc(func() {
+		close(p.slow)
+		if err := p.Wait(p.ctx); err != nil {
+			p.Errorf("wait for the late outcome: %v", err)
+		}
+	})
+	return p
+}
+
+// executor is another process's engine over the same store and tools.
+func (p *play) executor(change func(*call.Config)) *call.Executor {
+	c := p.Config
+	change(&c)
+	return call.NewExecutor(c)
+}
+
+// step does an operation of which no more than one transaction can fail: if its
+// error says that nothing was committed, nothing was, and trying again works.
+func (p *play) step(what string, do func(ctx context.Context) error) {
+	p.Helper()
+	before := p.look()
+	if err := p.first(what, do); err != nil {
+		p.same(before, p.look())
+		p.again(what, do)
+	}
+}
+
+// stepLoosely does an operation of several transactions: the earlier ones stay.
+func (p *play) stepLoosely(what string, do func(ctx context.Context) error) {
+	p.Helper()
+	if err := p.first(what, do); err != nil {
+		p.again(what, do)
+	}
+}
+
+// stopped ends a story whose caller was told that nothing is known.
+type stopped struct{}
+
+func (p *play) first(what string, do func(ctx context.Context) error) error {
+	p.Helper()
+	ctx, cancel := context.WithCancel(p.ctx)
+	defer cancel()
+	p.cancel = cancel
+	err := do(ctx)
+	switch {
+	case errors.Is(err, txn.ErrUnknown):
+		panic(stopped{})
+	case err != nil && !errors.Is(err, txn.ErrNotCommitted):
+		p.Fatalf("%s: %v", what, err)
+	}
+	return err
+}
+
+func (p *play) again(what string, do func(ctx context.Context) error) {
+	p.Helper()
+	if err := do(p.ctx); err != nil {
+		p.Fatalf("%s, again: %v", what, err)
+	}
+}
+
+// everyAnswer tells a story with the answer to its first commit lost, to its
+// second, and so on. Whoever is told so stops: nothing is started on it.
+func everyAnswer(t *testing.T, b Backend, tell func(*play)) {
+	for n := int64(1); ; n++ {
+		place := b.New(t)
+		p := at(t, b, place, place.Open(t, Options{Once: true})).play(place.Open(t, Options{Once: true}))
+		s := &forgetful{Store: p.handle}
+		s.left.Store(n)
+		p.s, p.op.Store, p.later.Store = s, s, s
+		p.Executor = p.executor(func(c *call.Config) { c.Store, c.Approval = s, call.Deferred(s) })
+		tellUntilStopped(p, tell)
+		p.after()
+		p.startedNothing()
+		if t.Failed() {
+			t.Fatalf("with the answer to commit %d lost", n)
+		}
+		if s.left.Load() > 0 {
+			return
+		}
+	}
+}
+
+func tellUntilStopped(p *play, tell func(*play)) {
+	defer func() {
+		if v := recover(); v != nil && v != (stopped{}) {
+			panic(v)
+		}
+	}()
+	tell(p)
+}
+
+// startedNothing fails if a tool ran in an attempt that still looks running: its
+// start was not acknowledged.
+func (p *play) startedNothing() {
+	for id, of := range p.ran.of {
+		for n := range of {
+			if a := p.world.attempt(id, int64(n)); a.Outcome == "" {
+				p.Errorf("attempt %d at %s ran, although its start was not acknowledged", n, id)
+			}
+		}
+	}
+}
+
+// forgetful commits, and once says that it does not know.
+type forgetful struct {
+	*store.Store
+	left atomic.Int64
+}
+
+func (s *forgetful) Update(ctx context.Context, fn func(txn.Tx) error) error {
+	err := s.Store.Update(ctx, fn)
+	if s.left.Add(-1) == 0 && err == nil {
+		return txn.ErrUnknown
+	}
+	return err
+}
+
+// batchUnderFault strikes a statement while eight callers share commits: what
+// each is told is what is stored.
+func batchUnderFault(t *testing.T, b Backend) {
+	for _, blow := range b.Blows {
+		if blow == Lose {
+			continue
+		}
+		t.Run(blow.String(), func(t *testing.T) {
+			t.Parallel()
+			place := b.New(t)
+			w := at(t, b, place, place.Open(t, Options{Once: true}))
+			for n := 1; n <= 100; n += thorough {
+				w.strikeBatch(n, blow)
+			}
+			w.verify()
+		})
+	}
+}
+
+func (w *world) strikeBatch(n int, blow Blow) {
+	const callers = 8
+	f := &faults{}
+	s := w.open(Options{Once: true, Before: f.before})
+	f.arm(n, func() Blow { return blow })
+	var cs [callers]call.Call
+	var told [callers]error
+	for i := range cs {
+		cs[i] = parkedCall()
+	}
+	together(callers, func(i int) {
+		told[i] = txn.Update(w.ctx, s, func(tx store.Tx) error { return park(tx, cs[i], pendingDecision(cs[i])) })
+	})
+	s.Close()
+	for i, c := range cs {
+		_, err := try(w, func(tx store.Tx) (call.Call, error) { return tx.Call(c.ID) })
+		if there := err == nil; there != (told[i] == nil) || told[i] != nil && !errors.Is(told[i], txn.ErrNotCommitted) {
+			w.Errorf("%s at statement %d: a caller was told %v, its call is there: %t", blow, n, told[i], there)
+		}
+	}
+}

@@ -1,0 +1,76 @@
+package storetest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/placet-dev/placet/call"
+	"github.com/placet-dev/placet/store"
+)
+
+func guards(t *testing.T, b Backend) {
+	cases(t, b, map[string]func(*world){
+		"read back": guardReadBack,
+		"drop":      guardDrop,
+	})
+}
+
+func (w *world) guard(g call.Guard) call.Guard {
+	w.Helper()
+	return read(w, func(tx store.Tx) (call.Guard, error) { return tx.GuardCount(g) })
+}
+
+func guardReadBack(w *world) {
+	key := call.Guard{Space: "main", Name: "cost", RunID: "run_1", Key: "refund ana"}
+	w.same(key, w.guard(key)) // none yet: zero
+	full := key
+	full.N, full.Since = 7, moment(1)
+	whole(w, full)
+	for _, g := range []call.Guard{full, {Space: "main", Name: "cost", RunID: "run_1", Key: "refund ana", N: 1 << 40}} {
+		w.write(func(tx store.Tx) error { return tx.PutGuard(g) })
+		w.same(g, w.guard(key))
+	}
+	for i, s := range append([]string{""}, hard...) { // each part of the key tells apart
+		g := call.Guard{Space: "main", Name: s, RunID: s, Key: s, N: int64(i + 1)}
+		w.write(func(tx store.Tx) error { return tx.PutGuard(g) })
+	}
+	for i, s := range append([]string{""}, hard...) {
+		w.same(int64(i+1), w.guard(call.Guard{Space: "main", Name: s, RunID: s, Key: s}).N)
+		w.same(int64(0), w.guard(call.Guard{Space: "other", Name: s, RunID: s, Key: s}).N)
+	}
+	for _, at := range instants(w.b.Precision) {
+		g := key
+		g.Since = at.given
+		w.write(func(tx store.Tx) error { return tx.PutGuard(g) })
+		w.same([]time.Time{at.stored}, []time.Time{w.guard(key).Since})
+	}
+}
+
+// guardDrop: a run's counters go, those of other runs and those over all runs stay.
+func guardDrop(w *world) {
+	keys := []call.Guard{
+		{Space: "main", RunID: "run_1", Name: "cost"},
+		{Space: "main", RunID: "run_1", Name: "repeats", Key: "k"},
+		{Space: "main", RunID: "run_2", Name: "cost"},
+		{Space: "main", RunID: "", Name: "cost"},
+		{Space: "main", RunID: "RUN_1", Name: "cost"},
+		{Space: "other", RunID: "run_1", Name: "cost"},
+	}
+	w.write(func(tx store.Tx) error {
+		for _, g := range keys {
+			g.N = 3
+			if err := tx.PutGuard(g); err != nil {
+				return err
+			}
+		}
+		return tx.DropGuards("main", "run_1")
+	})
+	for i, g := range keys {
+		want := int64(3)
+		if i < 2 {
+			want = 0
+		}
+		w.same(want, w.guard(g).N)
+	}
+	w.write(func(tx store.Tx) error { return tx.DropGuards("main", "run_none") })
+}

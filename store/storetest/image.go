@@ -1,0 +1,128 @@
+package storetest
+
+import (
+	"context"
+	"testing"
+
+	"github.com/placet-dev/placet/call"
+	"github.com/placet-dev/placet/decision"
+	"github.com/placet-dev/placet/event"
+	"github.com/placet-dev/placet/store"
+	"github.com/placet-dev/placet/txn"
+)
+
+// image is everything in a store that its readers can ask for.
+type image struct {
+	Epoch     int64
+	Calls     map[string]call.Call
+	Attempts  map[string][]call.Attempt
+	Decisions map[string]decision.Decision
+	Events    []event.Event    // by pos
+	Pending   map[string]int64 // the counter, by space
+}
+
+// look reads everything. It takes several views: nobody may write meanwhile.
+func look(ctx context.Context, t testing.TB, s txn.Store) image {
+	t.Helper()
+	m := image{
+		Calls: map[string]call.Call{}, Attempts: map[string][]call.Attempt{},
+		Decisions: map[string]decision.Decision{}, Pending: map[string]int64{},
+	}
+	for _, step := range []func(context.Context, txn.Store) error{m.readEvents, m.readRoots, m.readBelow} {
+		if err := step(ctx, s); err != nil {
+			t.Fatalf("look through the store: %v", err)
+		}
+	}
+	return m
+}
+
+func (w *world) look() image {
+	w.Helper()
+	return look(w.ctx, w.T, w.s)
+}
+
+func (m *image) readEvents(ctx context.Context, s txn.Store) error {
+	m.Pending[event.MainSpace] = 0
+	for after, more := int64(0), true; more; {
+		var page []event.Event
+		err := txn.View(ctx, s, func(tx store.Tx) (err error) {
+			m.Epoch = tx.Epoch()
+			page, err = tx.Events(event.Query{After: after, Limit: 1000})
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for _, e := range page {
+			m.Pending[e.Space] = 0
+			after = e.Pos
+		}
+		m.Events = append(m.Events, page...)
+		more = len(page) > 0
+	}
+	return nil
+}
+
+// readRoots reads the calls of every space that an event names: a call without
+// an event is found by its space, one without either by nobody.
+func (m *image) readRoots(ctx context.Context, s txn.Store) error {
+	for space := range m.Pending {
+		for after, more := "", true; more; {
+			var page []call.Call
+			err := txn.View(ctx, s, func(tx store.Tx) (err error) {
+				page, err = tx.Calls(call.Query{Space: space, After: after, Limit: 500})
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			for _, c := range page {
+				m.Calls[c.ID], after = c, c.ID
+			}
+			more = len(page) > 0
+		}
+	}
+	return nil
+}
+
+func (m *image) readBelow(ctx context.Context, s txn.Store) error {
+	for space := range m.Pending {
+		if err := m.readDecisions(ctx, s, space); err != nil {
+			return err
+		}
+	}
+	for id := range m.Calls {
+		err := txn.View(ctx, s, func(tx store.Tx) error {
+			as, err := tx.Attempts(id)
+			if len(as) > 0 {
+				m.Attempts[id] = as
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *image) readDecisions(ctx context.Context, s txn.Store, space string) error {
+	for after, more := "", true; more; {
+		var page []decision.Decision
+		err := txn.View(ctx, s, func(tx store.Tx) (err error) {
+			if m.Pending[space], err = tx.Pending(space); err != nil {
+				return err
+			}
+			page, err = tx.Decisions(decision.Query{Space: space, After: after, Limit: 500})
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for _, d := range page {
+			m.Decisions[d.ID], after = d, d.ID
+		}
+		more = len(page) > 0
+	}
+	return nil
+}
