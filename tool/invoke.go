@@ -17,9 +17,9 @@ import (
 // It never panics because of the tool.
 //
 // Invoke returns no later than the time limit or the end of ctx. A tool that goes on
-// regardless is not waited for: when it ends at last, late is called once with what
-// it then returned, on the tool's goroutine. late may be nil; it is not called when
-// Invoke itself returned that outcome.
+// regardless is not waited for: the outcome is marked [Outcome.Running], and when the
+// tool ends at last, late is called once with what it then returned, on the tool's
+// goroutine. In every other case late is not called. It may be nil.
 func Invoke(ctx context.Context, t *Tool, c Call, late func(Outcome)) Outcome {
 	if ctx.Err() != nil {
 		return notStarted("The tool was not started: " + because(context.Cause(ctx)) + ".")
@@ -49,7 +49,9 @@ func Invoke(ctx context.Context, t *Tool, c Call, late func(Outcome)) Outcome {
 		if !answered.CompareAndSwap(false, true) {
 			return <-done
 		}
-		return t.cutOff(context.Cause(ctx))
+		o := t.cutOff(context.Cause(ctx))
+		o.Running = true
+		return o
 	}
 }
 
@@ -84,7 +86,7 @@ func (t *Tool) attempt(ctx context.Context, c Call, tell func(Outcome)) {
 	})
 }
 
-// cutOff is the outcome of a tool that was still running when its context ended.
+// cutOff is the outcome of a tool that had not ended by itself when its context did.
 func (t *Tool) cutOff(cause error) Outcome {
 	kind, msg := KindToolError, "The tool was stopped before it ended: "+because(cause)+"."
 	switch {
@@ -93,9 +95,7 @@ func (t *Tool) cutOff(cause error) Outcome {
 	case errors.Is(cause, context.DeadlineExceeded):
 		kind = KindToolTimeout
 	}
-	o := t.unsure(kind, msg)
-	o.Running = true
-	return o
+	return t.unsure(kind, msg)
 }
 
 // because is why a context ended.

@@ -151,13 +151,13 @@ func TestCase078ToolIgnoresItsTimeLimit(t *testing.T) {
 				if took := time.Since(start); took != time.Second {
 					t.Errorf("Invoke returned after %s", took)
 				}
-				if o.Status != Unknown || len(late) != 0 {
+				if o.Status != Unknown || !o.Running || len(late) != 0 {
 					t.Errorf("Invoke = %+v, late %d times", o, len(late))
 				}
 				time.Sleep(10 * time.Second)
 				got := <-late
 				if got.Status != tt.want.Status || got.Kind != tt.want.Kind ||
-					got.Message != tt.want.Message || string(got.Result) != string(tt.want.Result) || len(late) != 0 {
+					got.Message != tt.want.Message || string(got.Result) != string(tt.want.Result) || len(late) != 0 || got.Running {
 					t.Errorf("late: %+v and %d more, want %+v once", got, len(late), tt.want)
 				}
 			})
@@ -347,31 +347,33 @@ func TestInvokeConcurrently(t *testing.T) {
 	wg.Wait()
 }
 
-// The end of the context and of the tool, at the same moment, many times: one answer
-// each, and late only where Invoke gave up.
+// The end of the context and of the tool, at the same moment, many times: late is
+// called if and only if the outcome says that the tool still runs.
 func TestInvokeAtTheDeadline(t *testing.T) {
 	t.Parallel()
-	for range 200 {
+	for i := range 2000 {
 		ctx, cancel := context.WithCancel(t.Context())
 		late := make(chan Outcome, 1)
 		tl := toolOf(t, RemoteMutation, func(context.Context, Call) (json.RawMessage, error) {
 			cancel()
+			if i%2 == 0 {
+				return nil, context.Canceled
+			}
 			return json.RawMessage(`1`), nil
 		})
+		want := []OutcomeStatus{Unknown, Succeeded}[i%2]
 		o := Invoke(ctx, tl, aCall(`{}`), func(o Outcome) { late <- o })
-		switch o.Status {
-		case Succeeded:
-			select {
-			case l := <-late:
-				t.Fatalf("late %+v after %+v", l, o)
-			default:
+		if o.Running {
+			if o.Status != Unknown {
+				t.Fatalf("%+v", o)
 			}
-		case Unknown:
-			if l := <-late; l.Status != Succeeded {
-				t.Fatalf("late %+v after %+v", l, o)
-			}
-		default:
-			t.Fatalf("%+v", o)
+			o = <-late
+		}
+		if o.Status != want || o.Running {
+			t.Fatalf("%+v, want %s", o, want)
+		}
+		if len(late) != 0 {
+			t.Fatalf("late %+v after %+v", <-late, o)
 		}
 	}
 }
