@@ -18,7 +18,7 @@ import (
 // mode 0600, while others read and write. It never replaces a file, and a file
 // at dest is always whole.
 func Backup(ctx context.Context, path, dest string) error {
-	a, err := newAdmin(path, migrationFiles)
+	a, err := newAdmin(path, migrations())
 	if err != nil {
 		return err
 	}
@@ -32,7 +32,7 @@ func Backup(ctx context.Context, path, dest string) error {
 // store open go on with the restored one. Killed at any moment, it leaves the
 // old store or the restored one.
 func Restore(ctx context.Context, path, from string) error {
-	a, err := newAdmin(path, migrationFiles)
+	a, err := newAdmin(path, migrations())
 	if err != nil {
 		return err
 	}
@@ -43,7 +43,7 @@ func Restore(ctx context.Context, path, from string) error {
 // Restore: its epoch rises, as with Restore. It is an error if there is nothing
 // to accept.
 func AcceptRestore(ctx context.Context, path string) error {
-	a, err := newAdmin(path, migrationFiles)
+	a, err := newAdmin(path, migrations())
 	if err != nil {
 		return err
 	}
@@ -57,11 +57,11 @@ type admin struct {
 	steps []migrate.Step
 }
 
-func newAdmin(path string, migrations fs.FS) (*admin, error) {
+func newAdmin(path string, schema fs.FS) (*admin, error) {
 	if err := checkVersion(); err != nil {
 		return nil, err
 	}
-	steps, err := migrate.Load(migrations)
+	steps, err := migrate.Load(schema)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func (a *admin) backup(ctx context.Context, dest string) error {
 	if err := checkFolder(filepath.Dir(dest), true); err != nil {
 		return err
 	}
-	c, _, err := a.source(ctx, a.path)
+	c, _, err := a.source(ctx, a.path, "mode=rw")
 	if err != nil {
 		return err
 	}
@@ -100,32 +100,35 @@ func (a *admin) backup(ctx context.Context, dest string) error {
 }
 
 // source opens a store to be copied.
-func (a *admin) source(ctx context.Context, path string) (*conn, meta, error) {
+func (a *admin) source(ctx context.Context, path string, how ...string) (*conn, meta, error) {
 	if found, err := checkFile(path, false); err != nil {
 		return nil, meta{}, err
 	} else if !found {
 		return nil, meta{}, missing(path)
-	}
-	how := []string{"mode=ro"}
-	if _, err := os.Lstat(path + "-wal"); errors.Is(err, fs.ErrNotExist) {
-		// Nobody has it open, so SQLite need not make a log beside it, which a
-		// folder of backups may not even allow.
-		how = append(how, "immutable=1")
 	}
 	c, err := openConn(dsn(path, forWriting, a.o.BusyTimeout, how...)) // not query_only, which refuses VACUUM INTO
 	if err != nil {
 		return nil, meta{}, openError(path, err)
 	}
 	p := &prepared{path: path}
-	if err := p.readMeta(ctx, c); err != nil {
+	err = p.readMeta(ctx, c)
+	if err == nil && p.meta.schema == 0 {
+		err = refuse(path, "is empty: there is no store in it")
+	}
+	if err != nil {
 		_ = c.close()
 		return nil, meta{}, err
 	}
-	if p.meta.schema == 0 {
-		_ = c.close()
-		return nil, meta{}, refuse(path, "is empty: there is no store in it")
-	}
 	return c, p.meta, nil
+}
+
+// backupFile opens a backup. Where no log lies beside it nobody has it open, and
+// SQLite need not make one, which a folder of backups may not even allow.
+func (a *admin) backupFile(ctx context.Context, path string) (*conn, meta, error) {
+	if _, err := os.Lstat(path + "-wal"); errors.Is(err, fs.ErrNotExist) {
+		return a.source(ctx, path, "mode=ro", "immutable=1")
+	}
+	return a.source(ctx, path, "mode=ro")
 }
 
 func (a *admin) restore(ctx context.Context, from string) error {
@@ -172,7 +175,7 @@ func (a *admin) apart(from string) error {
 
 // checkedCopy makes a private copy of a backup that is sound, ours and not newer.
 func (a *admin) checkedCopy(ctx context.Context, from string) (tmp string, m meta, err error) {
-	c, m, err := a.source(ctx, from)
+	c, m, err := a.backupFile(ctx, from)
 	if err != nil {
 		return "", m, err
 	}
@@ -181,12 +184,8 @@ func (a *admin) checkedCopy(ctx context.Context, from string) (tmp string, m met
 		return "", m, ErrNewer.Say("The backup %s has schema %d, newer than this program's %d. Nothing was changed.", from, m.schema, a.newest()).
 			Hint("Use the newer Placet.")
 	}
-	faults, err := findFaults(ctx, c)
-	if err != nil {
-		return "", m, openError(from, err)
-	}
-	if len(faults) > 0 {
-		return "", m, refuse(from, "is damaged: %s", faults[0]).Hint("Use an older backup. Nothing was changed.")
+	if err := sound(ctx, c, from); err != nil {
+		return "", m, err
 	}
 	if err := c.script(ctx, `PRAGMA page_size = 4096`); err != nil { // a store cannot take pages of another size
 		return "", m, err
@@ -196,6 +195,17 @@ func (a *admin) checkedCopy(ctx context.Context, from string) (tmp string, m met
 		return "", m, fmt.Errorf("copy %s: %w", from, err)
 	}
 	return tmp, m, nil
+}
+
+func sound(ctx context.Context, c *conn, name string) error {
+	faults, err := findFaults(ctx, c)
+	if err != nil {
+		return openError(name, err)
+	}
+	if len(faults) > 0 {
+		return refuse(name, "is damaged: %s", faults[0]).Hint("Use an older backup. Nothing was changed.")
+	}
+	return nil
 }
 
 // prepareCopy gives the copy the newest schema and its next life, before anyone
@@ -211,11 +221,14 @@ func (a *admin) prepareCopy(ctx context.Context, tmp string, next meta) error {
 		return err
 	}
 	if steps := migrate.Pending(a.steps, int(p.meta.schema)); len(steps) > 0 {
-		if err := p.apply(steps); err != nil {
+		if err := p.apply(ctx, steps); err != nil {
 			return err
 		}
 	}
-	return writeLife(ctx, p.conn, next)
+	if err := writeLife(ctx, p.conn, next); err != nil {
+		return err
+	}
+	return sound(ctx, p.conn, tmp) // somebody may have written to the backup meanwhile
 }
 
 func (a *admin) accept(ctx context.Context) error {

@@ -18,9 +18,10 @@ const (
 	rollbackSQL  = `ROLLBACK`
 )
 
-// batch is one transaction that several closures share. It is passed from
-// caller to caller, each running its own closure, and then back to the writer,
-// which commits it and answers all of them. Whoever has it owns the connection.
+// batch is one transaction that several closures share. The writer begins it; it
+// is passed from caller to caller, each running its own closure; the last one
+// commits it, and the writer answers the others. Whoever has it owns the
+// connection.
 type batch struct {
 	w     *writer
 	c     *conn
@@ -35,6 +36,7 @@ type batch struct {
 	wrote   bool
 	touched []string
 
+	err     error // how it ended
 	over    bool  // rolled back by us
 	sent    bool  // COMMIT was sent
 	culprit *call // whose statement it died under; nil: the writer's own
@@ -95,7 +97,7 @@ func (b *batch) turn(k *call) {
 			k.left = true
 			b.undo(k)
 		}
-		b.handOn()
+		b.handOn(k)
 	}()
 	if !b.alone && k.ctx.Err() != nil {
 		k.left, k.err = true, notBegun(k.ctx)
@@ -208,11 +210,17 @@ func (b *batch) rollback() bool {
 	return b.c.dead
 }
 
-// handOn gives the batch to the next caller in the queue, or back to the writer.
-func (b *batch) handOn() {
-	if k := b.next(); k != nil {
-		k.news <- news{batch: b}
+// handOn gives the batch to the next caller in the queue. Whoever finds none
+// commits, on the goroutine that it is on: k's, or the writer's if k is nil.
+// Then the writer goes on.
+func (b *batch) handOn(k *call) {
+	if next := b.next(); next != nil {
+		next.news <- news{batch: b}
 		return
+	}
+	b.err = b.w.end(b)
+	if k != nil && !k.left && !b.again(k) {
+		k.err, k.left = b.outcome(k), true // it need not be woken to hear of it
 	}
 	b.w.baton <- struct{}{}
 }

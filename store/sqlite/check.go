@@ -40,7 +40,7 @@ func (r Report) OK() bool { return len(r.Problems) == 0 }
 // index, rows that point to nothing, schema, settings, and the mark. It changes
 // nothing. The error is for a store that could not be looked at.
 func Check(ctx context.Context, path string) (Report, error) {
-	a, err := newAdmin(path, migrationFiles)
+	a, err := newAdmin(path, migrations())
 	if err != nil {
 		return Report{}, err
 	}

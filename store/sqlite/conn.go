@@ -72,6 +72,8 @@ type conn struct {
 	dead bool
 }
 
+const maxStatements = 400
+
 // stmt is a statement prepared once for its connection.
 type stmt struct {
 	driver.StmtExecContext
@@ -123,8 +125,22 @@ func (c *conn) prepared(sql string) (s *stmt, done func(), err error) {
 	if again {
 		return s, func() { _ = raw.Close() }, nil
 	}
+	c.forget()
 	c.stmts[sql] = s
 	return s, nil, nil
+}
+
+// forget keeps the statements few: lists of conditions make ever new ones.
+func (c *conn) forget() {
+	if len(c.stmts) < maxStatements {
+		return
+	}
+	for sql, s := range c.stmts {
+		if !s.busy {
+			_ = s.raw.Close()
+			delete(c.stmts, sql)
+		}
+	}
 }
 
 // exec runs sql. The context is never a caller's: ending it would roll back

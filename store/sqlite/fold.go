@@ -16,13 +16,15 @@ const (
 	foldWait     = 50 * time.Millisecond  // for other processes' reads
 	foldAgain    = 200 * time.Millisecond // between two attempts
 	foldStuck    = 2 * time.Second        // after one that met a read which does not end
+	foldLook     = 4                      // batches between two looks at the log's size
 )
 
 // fold keeps the log small. It runs between batches, after their callers have
 // been answered: first it copies what can be copied while reads go on, then it
 // holds up new reads for the short rest.
 func (w *writer) fold() {
-	if w.c == nil || time.Now().Before(w.foldAfter) || w.e.file.logSize() <= w.maxLog {
+	w.batches++
+	if w.c == nil || w.batches%foldLook != 0 || w.e.file.logSize() <= w.maxLog || time.Now().Before(w.foldAfter) {
 		return
 	}
 	w.foldAfter = time.Now().Add(foldAgain)

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"crypto/rand"
-	"embed"
 	"encoding/hex"
 	"fmt"
 	"os"
@@ -11,11 +10,6 @@ import (
 
 	"github.com/placet-dev/placet/internal/migrate"
 )
-
-// migrationFiles are the schema steps of this program, in the folder migrations.
-//
-//go:embed migrations
-var migrationFiles embed.FS
 
 const (
 	createMetaSQL = `
@@ -45,7 +39,7 @@ func (p *prepared) migrate(ctx context.Context, steps []migrate.Step) error {
 			return err
 		}
 	}
-	if err := p.apply(migrate.Pending(steps, int(p.meta.schema))); err != nil {
+	if err := p.apply(ctx, migrate.Pending(steps, int(p.meta.schema))); err != nil {
 		return err
 	}
 	return p.readMeta(ctx, p.conn)
@@ -66,14 +60,15 @@ func (p *prepared) keepCopy(ctx context.Context, newest int64) error {
 	return syncFolder(filepath.Dir(dest))
 }
 
-// apply runs the steps; a failure leaves the database as it was.
-func (p *prepared) apply(steps []migrate.Step) (err error) {
-	ctx := context.Background() // an interrupted step is taken back like a failed one, but says less
+// apply runs the steps; a failure leaves the database as it was. The context
+// counts until they have begun.
+func (p *prepared) apply(ctx context.Context, steps []migrate.Step) (err error) {
 	c := p.conn
 	c.dead = false
 	if _, err := c.exec(ctx, beginSQL); err != nil {
 		return openError(p.path, err)
 	}
+	ctx = context.WithoutCancel(ctx)
 	for _, s := range steps {
 		if err := p.applyStep(ctx, s); err != nil {
 			p.takeBack()

@@ -329,6 +329,9 @@ func lostFile(path string, k mark) error {
 
 // openError is the sentence for a file that SQLite will not take.
 func openError(path string, err error) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return txn.ErrNotCommitted.Say("The wait to open %s was ended; nothing was changed.", path).Because(err)
+	}
 	switch primary(err) {
 	case sqlite3.SQLITE_NOTADB:
 		return refuse(path, "is not a SQLite database").Hint("Give Placet a path of its own.").Because(err)

@@ -35,6 +35,7 @@ type writer struct {
 	// Bounds of a batch and of the log; variables so that tests can move them.
 	maxWork   time.Duration
 	maxLog    int64
+	batches   int
 	foldAfter time.Time
 }
 
@@ -97,12 +98,11 @@ func (w *writer) serve(k *call) (again []*call) {
 		b.alone, b.calls = true, []*call{k}
 		k.news <- news{batch: b}
 	} else {
-		b.handOn()
+		b.handOn(nil)
 	}
 	w.await()
-	err = w.end(b)
 	w.lock.unlock()
-	return w.answer(b, err)
+	return w.answer(b)
 }
 
 // refuse answers those for whom no transaction could be begun.
@@ -183,8 +183,8 @@ func nap(n int) {
 	case n < 200:
 		d = 500 * time.Microsecond
 	}
-	ts := unix.NsecToTimespec(int64(d))
-	_ = unix.Nanosleep(&ts, nil) // woken early by a signal is as good
+	tv := unix.NsecToTimeval(int64(d))
+	_, _ = unix.Select(0, nil, nil, nil, &tv) // woken early by a signal is as good
 }
 
 func (w *writer) beginLocked(until time.Time) (*batch, error) {
@@ -214,6 +214,9 @@ func (w *writer) beginSQL(until time.Time) error {
 		return txn.ErrNotCommitted.Because(err)
 	}
 	ctx := w.life
+	if ctx.Err() != nil {
+		return errClosed
+	}
 	if contended := time.Since(w.waitFrom) > time.Millisecond; contended {
 		// Some of the time is used up; without this, SQLite would wait for all of it again.
 		// Who has just got the lock files may try at least.
@@ -290,7 +293,8 @@ func (w *writer) checkLife(m meta) error {
 	return nil
 }
 
-// await waits for the batch to come back, and says so if a closure keeps it.
+// await waits for the batch to end, and says so if a closure keeps it: one that
+// waits for another update waits for ever.
 func (w *writer) await() {
 	t := time.NewTimer(w.e.o.Hooks.slow())
 	defer t.Stop()
@@ -300,7 +304,7 @@ func (w *writer) await() {
 			return
 		case <-t.C:
 			began := time.Unix(0, w.running.Load())
-			w.e.o.Logger.Warn("a closure holds the store's only write transaction", "path", w.e.path, "since", began)
+			w.e.o.Logger.Warn("the store's only write transaction stays open", "path", w.e.path, "closure began", began)
 			t.Reset(10 * w.e.o.Hooks.slow())
 		}
 	}
@@ -329,32 +333,37 @@ func (w *writer) writeMark() {
 }
 
 // answer tells every caller how the batch ended, except those to be run again.
-func (w *writer) answer(b *batch, err error) (again []*call) {
+func (w *writer) answer(b *batch) (again []*call) {
 	for _, k := range b.calls {
-		if k.left {
-			continue
-		}
-		if err != nil && !b.sent && !b.alone && k != b.culprit {
+		switch {
+		case k.left:
+		case b.again(k):
 			again = append(again, k)
-			continue
+		default:
+			k.news <- news{err: b.outcome(k)}
 		}
-		k.news <- news{err: b.outcome(k, err)}
 	}
 	return again
 }
 
+// again reports whether k is owed another try: the batch died under somebody
+// else, before COMMIT was sent.
+func (b *batch) again(k *call) bool {
+	return b.err != nil && !b.sent && !b.alone && k != b.culprit
+}
+
 // outcome is what k is told. What a closure found in a transaction that was not
 // committed may have been another's, so its own error is not handed on then.
-func (b *batch) outcome(k *call, err error) error {
+func (b *batch) outcome(k *call) error {
 	switch {
-	case err == nil:
+	case b.err == nil:
 		return k.err
-	case errors.Is(err, txn.ErrUnknown) && !k.wrote:
+	case errors.Is(b.err, txn.ErrUnknown) && !k.wrote:
 		return txn.ErrNotCommitted.Because(b.cause) // it wrote nothing, so that much is known
 	case k == b.culprit && errors.Is(k.err, txn.ErrNotCommitted):
 		return k.err
 	}
-	return err
+	return b.err
 }
 
 func (w *writer) before(sql string) error {
