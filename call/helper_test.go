@@ -221,7 +221,15 @@ func (w *world) executor(st *store.Store, change ...func(*call.Config)) *call.Ex
 	for _, f := range change {
 		f(&c)
 	}
-	return call.NewExecutor(c)
+	ex := call.NewExecutor(c)
+	w.t.Cleanup(func() { // late outcomes are stored before the store is closed
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		if err := ex.Wait(ctx); err != nil {
+			w.t.Errorf("a tool is still at work: %v", err)
+		}
+	})
+	return ex
 }
 
 // park makes a call that needs a yes.
