@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
-	"hash"
 	"time"
 )
 
@@ -35,26 +34,28 @@ func Seal(e Event, head Head, space, id string, at time.Time, salt []byte) Event
 func NextHead(e Event) Head { return Head{Stream: e.Stream, Seq: e.StreamSeq, Hash: e.Hash} }
 
 func bodyHash(e Event) []byte {
-	h := newFieldHash(bodyDomain)
-	h.bytes(e.Salt)
-	h.text(e.Actor)
-	h.bytes(e.Payload)
-	return h.sum()
+	var scratch [512]byte
+	b := appendText(scratch[:0], bodyDomain)
+	b = appendBytes(b, e.Salt)
+	b = appendText(b, e.Actor)
+	b = appendBytes(b, e.Payload)
+	return hashOf(b)
 }
 
 func envelopeHash(e Event) []byte {
-	h := newFieldHash(eventDomain)
-	h.int(e.V)
-	h.text(e.Space)
-	h.text(e.Stream)
-	h.int(e.StreamSeq)
-	h.text(e.ID)
-	h.int(e.At.UnixMicro())
-	h.text(string(e.Type))
-	h.text(e.Subject)
-	h.bytes(e.BodyHash)
-	h.bytes(e.PrevHash)
-	return h.sum()
+	var scratch [512]byte
+	b := appendText(scratch[:0], eventDomain)
+	b = appendInt(b, e.V)
+	b = appendText(b, e.Space)
+	b = appendText(b, e.Stream)
+	b = appendInt(b, e.StreamSeq)
+	b = appendText(b, e.ID)
+	b = appendInt(b, e.At.UnixMicro())
+	b = appendText(b, string(e.Type))
+	b = appendText(b, e.Subject)
+	b = appendBytes(b, e.BodyHash)
+	b = appendBytes(b, e.PrevHash)
+	return hashOf(b)
 }
 
 // check says what is wrong with e as the event after head; empty: nothing.
@@ -76,31 +77,22 @@ func check(e Event, head Head) string {
 	return ""
 }
 
-// fieldHash hashes fields, each behind its length as 8 bytes, big endian; the
+// What is hashed are fields, each behind its length as 8 bytes, big endian; the
 // domain is the first field. Integers are 8 bytes, big endian.
-type fieldHash struct {
-	h   hash.Hash
-	buf [8]byte
+
+func appendBytes(b, field []byte) []byte {
+	return append(binary.BigEndian.AppendUint64(b, uint64(len(field))), field...)
 }
 
-func newFieldHash(domain string) *fieldHash {
-	h := &fieldHash{h: sha256.New()}
-	h.text(domain)
-	return h
+func appendText(b []byte, field string) []byte {
+	return append(binary.BigEndian.AppendUint64(b, uint64(len(field))), field...)
 }
 
-func (f *fieldHash) bytes(b []byte) {
-	binary.BigEndian.PutUint64(f.buf[:], uint64(len(b)))
-	f.h.Write(f.buf[:])
-	f.h.Write(b)
+func appendInt(b []byte, n int64) []byte {
+	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(b, 8), uint64(n))
 }
 
-func (f *fieldHash) text(s string) { f.bytes([]byte(s)) }
-
-func (f *fieldHash) int(n int64) {
-	var b [8]byte
-	binary.BigEndian.PutUint64(b[:], uint64(n))
-	f.bytes(b[:])
+func hashOf(b []byte) []byte {
+	sum := sha256.Sum256(b)
+	return sum[:]
 }
-
-func (f *fieldHash) sum() []byte { return f.h.Sum(nil) }

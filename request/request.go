@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"fmt"
 
+	jsonv2 "github.com/go-json-experiment/json"
+
 	"github.com/placet-dev/placet/canon"
 	"github.com/placet-dev/placet/fault"
 	"github.com/placet-dev/placet/tool"
@@ -34,7 +36,7 @@ type Request struct {
 // args}, or {run_id, flow, version, node, args} for a flow's node. The argument
 // bytes stand in it as given. An error matches [ErrUnencodable].
 func (r Request) JSON() ([]byte, error) {
-	o := object{}
+	o := newObject(len(r.Args) + len(r.Tool.InputSchema) + len(r.Tool.Description) + len(r.Tool.Implementation) + 384)
 	o.text("run_id", r.RunID)
 	switch {
 	case r.Node != "":
@@ -70,7 +72,7 @@ func (r Request) Digest(kind string, capability, presentation []byte) (string, e
 
 // ApprovalDigest is [Request.Digest] over a request that is already JSON.
 func ApprovalDigest(kind string, capability, presentation, req []byte) (string, error) {
-	o := object{}
+	o := newObject(len(kind) + len(capability) + len(presentation) + len(req) + 64)
 	o.text("kind", kind)
 	o.raw("capability", orEmpty(capability))
 	o.raw("presentation", orEmpty(presentation))
@@ -90,7 +92,7 @@ func ArgsDigest(args []byte) (string, error) {
 // EffectiveDigest binds edited arguments to the approval they were edited in,
 // domain placet/edited/v1 (spec 2.2).
 func EffectiveDigest(approvalDigest, editedDigest string) (string, error) {
-	o := object{}
+	o := newObject(256)
 	o.text("approval_digest", approvalDigest)
 	o.text("edited_digest", editedDigest)
 	return o.digest(canon.DomainEdited)
@@ -110,9 +112,12 @@ type object struct {
 	err error
 }
 
+// newObject expects to have about so many bytes.
+func newObject(size int) object { return object{buf: make([]byte, 0, size)} }
+
 func (o *object) key(k string) {
-	if o.buf == nil {
-		o.buf = append(make([]byte, 0, 512), '{')
+	if len(o.buf) == 0 {
+		o.buf = append(o.buf, '{')
 	} else {
 		o.buf = append(o.buf, ',')
 	}
@@ -166,7 +171,8 @@ func (o *object) digest(domain string) (string, error) {
 	return d, nil
 }
 
-// Decode reads what [Request.JSON] wrote, keeping the argument bytes.
+// Decode reads what [Request.JSON] wrote, keeping the argument bytes. Names that
+// stand twice or differ in case are refused.
 func Decode(b []byte) (Request, error) {
 	var w struct {
 		RunID   string          `json:"run_id"`
@@ -178,7 +184,7 @@ func Decode(b []byte) (Request, error) {
 		Tool    tool.Spec       `json:"tool"`
 		Args    json.RawMessage `json:"args"`
 	}
-	if err := json.Unmarshal(b, &w); err != nil {
+	if err := jsonv2.Unmarshal(b, &w); err != nil {
 		return Request{}, ErrUnencodable.Say("The stored request cannot be read.").Because(err)
 	}
 	return Request{
