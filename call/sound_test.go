@@ -5,6 +5,7 @@ import (
 
 	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/store"
+	"github.com/placet-dev/placet/store/sqlite"
 	"github.com/placet-dev/placet/txn"
 )
 
@@ -59,7 +60,13 @@ func (w *world) sound() {
 			w.t.Errorf("%s: %d offences", s.rule, n)
 		}
 	}
-	rep, err := event.Verify(context.Background(), w.st, nil)
+	st, err := sqlite.Open(context.Background(), w.path, &sqlite.Options{ReadOnly: true, Now: w.clock.Now})
+	if err != nil {
+		w.t.Error(err)
+		return
+	}
+	defer st.Close()
+	rep, err := event.Verify(context.Background(), st, nil)
 	if err != nil || rep.Break != nil {
 		w.t.Errorf("verify: %+v, %v", rep.Break, err)
 	}
