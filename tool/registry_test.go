@@ -65,7 +65,27 @@ func TestRegistryKeepsItsOwnSchema(t *testing.T) {
 	}
 	// A copy that was changed is judged anew.
 	changed := r.List()[0]
+	if changed.SpecDigest() != before {
+		t.Error("a copy has another digest")
+	}
+	for field, change := range map[string]func(*Tool){
+		"name":           func(t *Tool) { t.Name = "refunds" },
+		"description":    func(t *Tool) { t.Description = "" },
+		"side_effect":    func(t *Tool) { t.SideEffect = ReadOnly },
+		"timeout_ms":     func(t *Tool) { t.TimeoutMS = 1 },
+		"implementation": func(t *Tool) { t.Implementation = "other" },
+		"input_schema":   func(t *Tool) { t.InputSchema = []byte(`{"type":"object","required":["b"]}`) },
+	} {
+		c := changed
+		change(&c)
+		if want, _ := c.Digest(); c.SpecDigest() != want || want == before {
+			t.Errorf("a copy with another %s has the digest %s, want %s", field, c.SpecDigest(), want)
+		}
+	}
 	changed.InputSchema = []byte(`{"type":"object"}`)
+	if err := changed.CheckArgs([]byte(`{}`)); err != nil {
+		t.Errorf("a changed copy is checked against the old schema: %v", err)
+	}
 	if err := r.Replace(changed); err != nil {
 		t.Fatal(err)
 	}

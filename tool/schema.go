@@ -11,7 +11,6 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/placet-dev/placet/canon"
-	"github.com/placet-dev/placet/fault"
 )
 
 // Limits of a schema and of checking against it. They keep a schema that somebody
@@ -204,25 +203,34 @@ func nesting(v any) int {
 // CheckArgs reports why t cannot be called with args: more than [MaxArgs] bytes, not
 // acceptable JSON (the byte offset is named: syntax, a duplicate key, nesting,
 // a number out of bounds), not an object, or not what the schema asks for. The
-// error matches [ErrInvalidArguments]; one about a field carries {"path": …}, a
-// JSON Pointer, in its details. For a tool that was not registered its schema is
+// error matches [ErrInvalidArguments]; its details are {"path": …}, a JSON Pointer, or
+// {"offset": …}, in bytes, where it is about such a place. For a tool that was not registered its schema is
 // compiled each time, and the error may be [ErrInvalidTool].
 func (t *Tool) CheckArgs(args []byte) error {
 	if len(args) > MaxArgs {
 		return ErrInvalidArguments.Say("The arguments have %d bytes; at most %d are allowed.", len(args), MaxArgs)
 	}
 	if err := canon.Valid(args); err != nil {
-		return ErrInvalidArguments.Say("The arguments are not acceptable JSON: %s.", err).Because(err)
+		return notAcceptable(err)
 	}
 	if i := skipSpace(args, 0); args[i] != '{' {
 		return ErrInvalidArguments.Say("The arguments are %s; they must be a JSON object.", kindAt(args[i]))
 	}
-	s := t.schema
-	if s == nil {
-		var err error
-		if s, err = CompileSchema(t.InputSchema); err != nil {
-			return inTool(t.Name, fault.From(err))
-		}
+	if sealed := t.current(); sealed != nil {
+		return sealed.schema.Check(args)
+	}
+	s, err := CompileSchema(t.InputSchema)
+	if err != nil {
+		return inTool(t.Name, err)
 	}
 	return s.Check(args)
+}
+
+func notAcceptable(err error) error {
+	out := ErrInvalidArguments.Say("The arguments are not acceptable JSON: %s.", err)
+	var at *canon.SyntaxError
+	if errors.As(err, &at) {
+		out = out.With(map[string]int64{"offset": at.Offset})
+	}
+	return out
 }

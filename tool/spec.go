@@ -1,7 +1,7 @@
 package tool
 
 import (
-	"encoding/json"
+	"bytes"
 	"fmt"
 	"strconv"
 	"unicode/utf8"
@@ -38,7 +38,7 @@ func (s Spec) JSON() ([]byte, error) {
 		}
 	}
 	if err != nil {
-		return nil, ErrInvalidTool.Say("The tool %s has no canonical form: %s.", shown(s.Name), short(err.Error())).Because(err)
+		return nil, ErrInvalidTool.Say("The tool %s has no canonical form: %s.", shown(s.Name), short(err.Error()))
 	}
 	return append(b, '}'), nil
 }
@@ -57,11 +57,37 @@ func appendText(b []byte, key, value string) ([]byte, error) {
 	return canon.AppendString(b, value)
 }
 
+// seal is what is computed once for a spec, when its tool is registered.
+type seal struct {
+	spec   Spec
+	schema *Schema
+	json   []byte
+	digest string
+}
+
+// current is the tool's seal, nil if there is none or if the spec was changed since,
+// which a copy of a registered tool may be.
+func (t *Tool) current() *seal {
+	s := t.sealed
+	if s == nil {
+		return nil
+	}
+	a, b := s.spec.InputSchema, t.InputSchema
+	same := s.spec.Name == t.Name && s.spec.Description == t.Description &&
+		s.spec.SideEffect == t.SideEffect && s.spec.TimeoutMS == t.TimeoutMS &&
+		s.spec.Implementation == t.Implementation &&
+		len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+	if !same {
+		return nil
+	}
+	return s
+}
+
 // SpecDigest is the digest of the tool's spec. For a tool that a registry handed
 // out it costs nothing; for another it is computed, and empty if the spec has none.
 func (t *Tool) SpecDigest() string {
-	if t.digest != "" {
-		return t.digest
+	if s := t.current(); s != nil {
+		return s.digest
 	}
 	d, _ := t.Digest()
 	return d
@@ -70,8 +96,8 @@ func (t *Tool) SpecDigest() string {
 // SpecJSON is [Spec.JSON] of the tool, computed when it was registered; nil if the
 // spec has no JSON. It is shared: do not change it.
 func (t *Tool) SpecJSON() []byte {
-	if t.specJSON != nil {
-		return t.specJSON
+	if s := t.current(); s != nil {
+		return s.json
 	}
 	b, _ := t.JSON()
 	return b
@@ -93,22 +119,32 @@ func (t Tool) prepare() (*Tool, error) {
 	if err := t.validate(); err != nil {
 		return nil, err
 	}
-	t.InputSchema = append(json.RawMessage(nil), t.InputSchema...)
-	if t.schema == nil || string(t.schema.raw) != string(t.InputSchema) {
-		schema, err := CompileSchema(t.InputSchema)
-		if err != nil {
+	schema := t.compiled()
+	if schema == nil {
+		var err error
+		if schema, err = CompileSchema(t.InputSchema); err != nil {
 			return nil, inTool(t.Name, err)
 		}
-		t.schema = schema
 	}
-	var err error
-	if t.specJSON, err = t.JSON(); err != nil {
+	t.InputSchema = schema.raw
+	spec, err := t.JSON()
+	if err != nil {
 		return nil, err
 	}
-	if t.digest, err = t.Digest(); err != nil {
+	digest, err := canon.Digest(canon.DomainTool, spec)
+	if err != nil {
 		return nil, err
 	}
+	t.sealed = &seal{spec: t.Spec, schema: schema, json: spec, digest: digest}
 	return &t, nil
+}
+
+// compiled is the schema that the tool was registered with, if it is still that.
+func (t *Tool) compiled() *Schema {
+	if t.sealed != nil && bytes.Equal(t.sealed.schema.raw, t.InputSchema) {
+		return t.sealed.schema
+	}
+	return nil
 }
 
 func (t Tool) validate() error {

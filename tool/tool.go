@@ -58,10 +58,7 @@ type Tool struct {
 	Run        Runner // required
 	Probe      Prober // nil: the tool cannot be asked what became of a call
 
-	// Set when the tool is registered; see Tool.prepare.
-	schema   *Schema
-	specJSON []byte
-	digest   string
+	sealed *seal // set when the tool is registered
 }
 
 // Call is one attempt at a call, as a tool sees it.
