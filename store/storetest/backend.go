@@ -53,7 +53,7 @@ type Options struct {
 	// Before is called before each statement of a write transaction, BEGIN and
 	// COMMIT among them. What it returns is what becomes of the statement.
 	Before func(statement string) Blow
-	// Once runs closures once.
+	// Once runs closures once, and need not look for nested ones: it is quicker.
 	Once bool
 	// Busy bounds the wait for a lock. Default: the backend's.
 	Busy time.Duration

@@ -408,6 +408,7 @@ func commitUnknown(w *world) {
 			w.Fatalf("got %v", err)
 		}
 		v.s.Close()
+		w.reopen()
 		after := w.look()
 		if n := len(after.Calls) - len(before.Calls); n != 0 && (n != 1 || len(after.Events) != len(before.Events)+2) {
 			w.Errorf("half of it is there: %d calls, %d events", n, len(after.Events)-len(before.Events))

@@ -21,9 +21,16 @@ func isCommit(statement string) bool {
 
 // arm makes the n-th statement from now one that strike is called for.
 func (f *faults) arm(n int, strike func() Blow) {
+	f.strikeWith(strike)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.left, f.strike, f.struck = n, strike, false
+	f.left, f.struck = n, false
+}
+
+func (f *faults) strikeWith(strike func() Blow) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.strike = strike
 }
 
 // disarm reports whether the statement came.

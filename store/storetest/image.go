@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/placet-dev/placet/call"
@@ -11,9 +12,11 @@ import (
 	"github.com/placet-dev/placet/txn"
 )
 
-// image is everything in a store that its readers can ask for.
+// image is everything in a store that its readers can ask for, or what of it has
+// an event behind some pos.
 type image struct {
 	Epoch     int64
+	After     int64
 	Calls     map[string]call.Call
 	Attempts  map[string][]call.Attempt
 	Decisions map[string]decision.Decision
@@ -24,10 +27,7 @@ type image struct {
 // look reads everything. It takes several views: nobody may write meanwhile.
 func look(ctx context.Context, t testing.TB, s txn.Store) image {
 	t.Helper()
-	m := image{
-		Calls: map[string]call.Call{}, Attempts: map[string][]call.Attempt{},
-		Decisions: map[string]decision.Decision{}, Pending: map[string]int64{},
-	}
+	m := newImage(0)
 	for _, step := range []func(context.Context, txn.Store) error{m.readEvents, m.readRoots, m.readBelow} {
 		if err := step(ctx, s); err != nil {
 			t.Fatalf("look through the store: %v", err)
@@ -36,13 +36,68 @@ func look(ctx context.Context, t testing.TB, s txn.Store) image {
 	return m
 }
 
+func newImage(after int64) image {
+	return image{
+		After: after, Calls: map[string]call.Call{}, Attempts: map[string][]call.Attempt{},
+		Decisions: map[string]decision.Decision{}, Pending: map[string]int64{event.MainSpace: 0},
+	}
+}
+
+// lookBehind reads those calls that began behind a pos, in one view.
+func (w *world) lookBehind(pos int64) image {
+	w.Helper()
+	m := newImage(pos)
+	err := w.view(func(tx store.Tx) (err error) {
+		m = newImage(pos)
+		m.Epoch = tx.Epoch()
+		if m.Pending[event.MainSpace], err = tx.Pending(event.MainSpace); err != nil {
+			return err
+		}
+		if m.Events, err = tx.Events(event.Query{After: pos, Limit: 1000}); err != nil {
+			return err
+		}
+		for _, e := range m.Events {
+			if err := m.readCall(tx, strings.TrimPrefix(e.Stream, "call:")); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		w.Fatalf("look behind %d: %v", pos, err)
+	}
+	return m
+}
+
+func (m *image) readCall(tx store.Tx, id string) error {
+	if _, known := m.Calls[id]; known {
+		return nil
+	}
+	c, err := tx.Call(id)
+	if err != nil {
+		return err
+	}
+	m.Calls[id] = c
+	as, err := tx.Attempts(id)
+	if err != nil {
+		return err
+	}
+	if len(as) > 0 {
+		m.Attempts[id] = as
+	}
+	ds, err := tx.Decisions(decision.Query{Space: c.Space, CallID: id, Limit: 500})
+	for _, d := range ds {
+		m.Decisions[d.ID] = d
+	}
+	return err
+}
+
 func (w *world) look() image {
 	w.Helper()
 	return look(w.ctx, w.T, w.s)
 }
 
 func (m *image) readEvents(ctx context.Context, s txn.Store) error {
-	m.Pending[event.MainSpace] = 0
 	for after, more := int64(0), true; more; {
 		var page []event.Event
 		err := txn.View(ctx, s, func(tx store.Tx) (err error) {

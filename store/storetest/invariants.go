@@ -31,15 +31,8 @@ func CheckInvariants(t testing.TB, s txn.Store) {
 		t.Errorf("stream %s breaks at %d: %s", b.Stream, b.StreamSeq, b.Problem)
 	}
 	k := checker{image: look(ctx, t, s), t: t}
-	k.index()
-	k.log()
+	k.all()
 	k.counters()
-	for _, c := range k.Calls {
-		k.call(c)
-	}
-	for _, d := range k.Decisions {
-		k.decision(d)
-	}
 	if report.Events != len(k.Events) {
 		t.Errorf("the streams have %d events, the log has %d", report.Events, len(k.Events))
 	}
@@ -51,6 +44,19 @@ type checker struct {
 	streams  map[string][]event.Event       // by stream
 	subjects map[string][]event.Event       // by what changed
 	below    map[string][]decision.Decision // by call, in the order of their n
+}
+
+// all checks what holds of each call and approval, and of their order in the log.
+func (k *checker) all() {
+	k.t.Helper()
+	k.index()
+	k.log()
+	for _, c := range k.Calls {
+		k.call(c)
+	}
+	for _, d := range k.Decisions {
+		k.decision(d)
+	}
 }
 
 func (k *checker) fault(of, format string, args ...any) {
@@ -84,7 +90,7 @@ func (k *checker) log() {
 			k.fault(e.ID, "two events have this id")
 		}
 		ids[e.ID] = true
-		if want := int64(i + 1); k.Epoch == 1 && e.Pos != want {
+		if want := k.After + int64(i+1); k.Epoch == 1 && e.Pos != want {
 			k.fault(e.ID, "pos is %d, want %d", e.Pos, want)
 		} else if i > 0 && e.Pos <= k.Events[i-1].Pos {
 			k.fault(e.ID, "pos %d does not follow %d", e.Pos, k.Events[i-1].Pos)

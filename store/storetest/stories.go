@@ -43,8 +43,8 @@ func stories() map[string]func(*play) {
 // Its world looks through another, sound one.
 type play struct {
 	*shop
-	s       txn.Store    // what the engines are given
-	handle  *store.Store // below it
+	s       txn.Store // what the engines are given
+	start   int64     // the last pos before it
 	cancel  context.CancelFunc
 	broken  bool              // a caller gave up: the story may end otherwise
 	later   decision.Operator // to whom everything is overdue
@@ -183,23 +183,26 @@ func tellSuperseded(p *play) {
 }
 
 func tellAllowed(p *play) {
-	guarded := p.executor(func(c *call.Config) { c.Guards = call.Guards{CallsPerRun: 5, CallsPerMinute: 50, Repeats: 5, Cost: 10} })
+	guarded := p.executor(func(c *call.Config) {
+		c.Guards = call.Guards{CallsPerRun: 5, CallsPerMinute: 1000, Repeats: 5, Cost: 10}
+	})
+	run, key := id.New(id.Run), id.New("key_")
 	var res call.Result
 	p.step("call", func(ctx context.Context) (err error) {
-		res, err = guarded.Call(ctx, jot, []byte(`{}`), call.InRun("run"), call.WithIdempotencyKey("calls", "k"))
+		res, err = guarded.Call(ctx, jot, []byte(`{}`), call.InRun(run), call.WithIdempotencyKey("calls", key))
 		if err == nil && res.Status != call.Succeeded && !p.broken {
 			err = fmt.Errorf("%s %s: %s", res.Status, res.Kind, res.Message)
 		}
 		return err
 	})
 	p.step("repeat", func(ctx context.Context) error {
-		again, err := guarded.Call(ctx, jot, []byte(`{}`), call.InRun("run"), call.WithIdempotencyKey("calls", "k"))
+		again, err := guarded.Call(ctx, jot, []byte(`{}`), call.InRun(run), call.WithIdempotencyKey("calls", key))
 		if err == nil && again.CallID != res.CallID {
 			err = errors.New("the repeat made another call")
 		}
 		return err
 	})
-	p.same(int64(2), p.guard(call.Guard{Space: event.MainSpace, Name: "cost", RunID: "run"}).N)
+	p.same(int64(2), p.guard(call.Guard{Space: event.MainSpace, Name: "cost", RunID: run}).N)
 	p.ends(res.CallID, 1, call.Succeeded)
 }
 
@@ -221,7 +224,9 @@ func tellBroken(p *play) {
 func tellLate(p *play) {
 	a := p.grant(slow)
 	p.resume(p.Executor, a.ApprovalID, call.Unknown)
-	p.ends(a.CallID, 1, call.Unknown, decision.Consumed, decision.Pending)
+	if !p.broken {
+		p.stands(a.CallID, call.Unknown, decision.Consumed, decision.Pending)
+	}
 	p.endSlow()
 	p.ends(a.CallID, 1, call.Succeeded, decision.Consumed, decision.Withdrawn)
 }
@@ -239,7 +244,7 @@ func tellLateBesideYes(p *play) {
 // lose is a start whose process is gone, and the sweep that finds it.
 func (p *play) lose(toolName string, how call.Recovery) (a *call.PendingError) {
 	a = p.grant(toolName)
-	p.step("start and die", func(ctx context.Context) error { return p.die(ctx, p.s, a, how) })
+	p.step("start and die", func(ctx context.Context) error { return p.die(ctx, p.s, a, how, time.Microsecond) })
 	p.until(p.call(a.CallID).LeaseUntil)
 	return a
 }
