@@ -31,7 +31,7 @@ type child struct {
 func start(t *testing.T, role string, args ...string) *child {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), "PLACET_TEST_ROLE="+role, "PLACET_TEST_ARGS="+strings.Join(args, "\n"))
+	cmd.Env = append(os.Environ(), "PLACET_TEST_ROLE="+role, "PLACET_TEST_ARGS="+strings.Join(args, "\x1f"))
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -81,7 +81,7 @@ func (c *child) kill() {
 
 // playRole is the child's main.
 func playRole(role string) int {
-	args := strings.Split(os.Getenv("PLACET_TEST_ARGS"), "\n")
+	args := strings.Split(os.Getenv("PLACET_TEST_ARGS"), "\x1f")
 	if err := roles[role](args); err != nil {
 		fmt.Fprintln(os.Stderr, role+":", err)
 		return 1
