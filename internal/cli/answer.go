@@ -41,16 +41,16 @@ func (a *app) tellParked(p *call.PendingError) {
 		})
 		return
 	}
-	a.say("%s has not run: it waits for a person.", p.Tool)
-	a.say("  approval   %s", p.ApprovalID)
-	a.say("  call       %s", p.CallID)
-	a.say("  run        %s", p.RunID)
-	a.say("  digest     %s", p.Digest)
-	a.say("  expires    %s", orNever(p.ExpiresAt))
+	a.say("%s has not run: it waits for a person.", own(p.Tool))
+	a.say("  approval   %s", own(p.ApprovalID))
+	a.say("  call       %s", own(p.CallID))
+	a.say("  run        %s", own(p.RunID))
+	a.say("  digest     %s", own(p.Digest))
+	a.say("  expires    %s", own(orNever(p.ExpiresAt)))
 	a.say("")
-	a.say("Look at it:  %s", a.withGlobals("show", p.ApprovalID))
-	a.say("Agree:       %s", a.withGlobals("approve", p.ApprovalID))
-	a.say("Run it:      %s", a.withGlobals("resume", p.ApprovalID))
+	a.say("Look at it:  %s", own(a.withGlobals("show", p.ApprovalID)))
+	a.say("Agree:       %s", own(a.withGlobals("approve", p.ApprovalID)))
+	a.say("Run it:      %s", own(a.withGlobals("resume", p.ApprovalID)))
 }
 
 func (a *app) tellResult(tool string, res call.Result, m *display.Mask) {
@@ -65,12 +65,12 @@ func (a *app) tellResult(tool string, res call.Result, m *display.Mask) {
 }
 
 func (a *app) sayResult(tool string, res call.Result, m *display.Mask) {
-	a.say("%s %s", tool, safe(inWords(res)))
+	a.say("%s %s", own(tool), safe(inWords(res)))
 	if res.CallID != "" {
-		a.say("  call       %s", res.CallID)
+		a.say("  call       %s", own(res.CallID))
 	}
 	if res.Kind != "" {
-		a.say("  kind       %s", string(res.Kind))
+		a.say("  kind       %s", own(res.Kind))
 	}
 	if res.Message != "" {
 		a.say("  message    %s", a.excerpt(m.Text(res.Message)))
@@ -82,7 +82,7 @@ func (a *app) sayResult(tool string, res call.Result, m *display.Mask) {
 		a.say("  result     %s", safe(m.Value(m.Scrub(res.Value))))
 	}
 	if res.Status == call.Unknown && res.ApprovalID != "" {
-		a.say("  approval   %s", res.ApprovalID)
+		a.say("  approval   %s", own(res.ApprovalID))
 	}
 }
 

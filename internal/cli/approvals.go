@@ -69,7 +69,7 @@ func (l *approvalsCommand) run(c *cobra.Command) error {
 	}
 	defer st.Close()
 	if l.after != "" {
-		if q.After, err = find(c.Context(), st, l.after, id.Approval); err != nil {
+		if q.After, err = l.find(c.Context(), st, l.after, id.Approval); err != nil {
 			return err
 		}
 	}
@@ -87,7 +87,7 @@ func (l *approvalsCommand) run(c *cobra.Command) error {
 	}
 	l.list(list)
 	if len(list) == q.Limit && !l.json {
-		l.note("There may be more: add --after %s", list[len(list)-1].ID)
+		l.note("There may be more: add --after %s", own(list[len(list)-1].ID))
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ func newCancelCommand(a *app) *cobra.Command {
 			return err
 		}
 		defer st.Close()
-		runID, err := find(ctx, st, args[0], id.Run)
+		runID, err := a.find(ctx, st, args[0], id.Run)
 		if err != nil {
 			return cancelElsewhere(args[0], err)
 		}
@@ -40,7 +40,7 @@ func newCancelCommand(a *app) *cobra.Command {
 			}{runID, "CANCELLED"})
 			return nil
 		}
-		a.say("Run %s is cancelled.", runID)
+		a.say("Run %s is cancelled.", own(runID))
 		return nil
 	}
 	return c

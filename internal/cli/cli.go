@@ -43,6 +43,9 @@ func run(ctx context.Context, args []string, s Streams) int {
 	if werr := a.out.err; err == nil && werr != nil && !errors.Is(werr, syscall.EPIPE) {
 		err = werr
 	}
+	if cause := context.Cause(ctx); err != nil && cause != nil && errors.Is(err, cause) {
+		err = errInterrupted.Because(cause)
+	}
 	return a.exit(err)
 }
 
@@ -107,6 +110,7 @@ Start with:  placet demo        a real call to decide
 	f.StringVar(&a.db, "db", "", "database `PATH` (default $PLACET_DB, else $PLACET_HOME/placet.db, else ~/.placet/placet.db)")
 	f.StringVar(&a.config, "config", "", "configuration `FILE` (default $PLACET_CONFIG, else ./placet.yaml if it is there)")
 	f.BoolVar(&a.json, "json", false, "print JSON for programs, and never ask anything")
+	cobra.EnableCommandSorting = false // the groups stand in the order of use
 	for _, g := range groups {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
 		for _, c := range g.commands {
@@ -116,6 +120,7 @@ Start with:  placet demo        a real call to decide
 		}
 	}
 	root.AddCommand(newGatewayCommand(a))
+	root.SetHelpCommand(newHelpCommand(root))
 	checkArgs(root)
 	return root
 }

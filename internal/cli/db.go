@@ -70,7 +70,7 @@ func (a *app) tellDB(ctx context.Context, path, backup, text string) error {
 		return err
 	}
 	if !a.json {
-		a.say(text, r.Path, r.Schema)
+		a.say(text, own(r.Path), r.Schema)
 		return nil
 	}
 	o := dbObjectOf(r)
@@ -98,7 +98,7 @@ func (a *app) backup(ctx context.Context, path string, args []string) error {
 		}{path, args[0], fi.Size()})
 		return nil
 	}
-	a.say("Wrote %s (%s).", args[0], safe(display.Bytes(int(fi.Size()))))
+	a.say("Wrote %s (%s).", own(args[0]), safe(display.Bytes(int(fi.Size()))))
 	return nil
 }
 
@@ -130,7 +130,7 @@ func (a *app) tellNewLife(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	a.say("It went back to %s. A yes that was given before then, and not used, needs a new one.", stamp(r.RestoredTo))
+	a.say("It went back to %s. A yes that was given before then, and not used, needs a new one.", own(stamp(r.RestoredTo)))
 	return nil
 }
 
@@ -173,23 +173,23 @@ func (a *app) tellCheck(r sqlite.Report) {
 		return
 	}
 	if r.OK() {
-		a.say("%s is sound.", r.Path)
+		a.say("%s is sound.", own(r.Path))
 	} else {
-		a.say("%s needs attention:", r.Path)
+		a.say("%s needs attention:", own(r.Path))
 	}
 	for _, p := range r.Problems {
-		a.say("  %s", p)
+		a.say("  %s", own(p))
 	}
 	p := page{a: a, to: a.out, mask: a.mask}
 	p.facts([]fact{
-		{"store", r.StoreID},
-		{"schema", fmt.Sprintf("%d (this program knows %d)", r.Schema, r.Newest)},
-		{"events", fmt.Sprintf("%d", r.Events)},
-		{"last", stamp(r.LastAt)},
-		{"epoch", fmt.Sprintf("%d", r.Epoch)},
-		{"restored", stamp(r.RestoredAt)},
-		{"mark", r.Mark},
-		{"size", display.Bytes(int(r.Bytes)) + ", log " + display.Bytes(int(r.LogBytes))},
-		{"SQLite", r.SQLite},
+		{"store", own(r.StoreID)},
+		{"schema", own(fmt.Sprintf("%d (this program knows %d)", r.Schema, r.Newest))},
+		{"events", own(fmt.Sprintf("%d", r.Events))},
+		{"last", own(stamp(r.LastAt))},
+		{"epoch", own(fmt.Sprintf("%d", r.Epoch))},
+		{"restored", own(stamp(r.RestoredAt))},
+		{"mark", own(r.Mark)},
+		{"size", own(display.Bytes(int(r.Bytes)) + ", log " + display.Bytes(int(r.LogBytes)))},
+		{"SQLite", own(r.SQLite)},
 	})
 }

@@ -95,7 +95,7 @@ func (d *decideCommand) run(c *cobra.Command, given string) error {
 		return err
 	}
 	defer st.Close()
-	approvalID, err := find(c.Context(), st, given, id.Approval)
+	approvalID, err := d.find(c.Context(), st, given, id.Approval)
 	if err != nil {
 		return err
 	}
@@ -111,6 +111,9 @@ func (d *decideCommand) decide(ctx context.Context, st *store.Store, who *person
 	answer.Shown = s.Digest
 	if d.bound {
 		answer.Shown = d.hash
+	}
+	if who == nil && !d.json && s.Status == decision.Pending {
+		d.review(d.out, s)
 	}
 	if who != nil {
 		if err := d.confirm(ctx, st, who, s, answer); err != nil {
@@ -146,7 +149,7 @@ func (d *decideCommand) confirm(ctx context.Context, st *store.Store, who *perso
 		p.fields(fmt.Sprintf("Your edited arguments, which would run instead (%s):", display.Bytes(len(answer.EditedArgs))), p.mask.Fields(answer.EditedArgs))
 	}
 	p.say("")
-	p.say("A yes records: %s by %s as %s, %s, for digest %s.", safe(verb), quote(answer.By), principal(), noteWords(answer.Note), s.Digest)
+	p.say("A yes records: %s by %s as %s, %s, for digest %s.", safe(verb), own(quote(answer.By)), own(principal()), noteWords(answer.Note), own(s.Digest))
 	return d.ask(ctx, st, who, s, question)
 }
 
@@ -171,11 +174,11 @@ func (d *decideCommand) tellDecided(after decision.Decision) {
 		d.emit(d.approvalObject(after))
 		return
 	}
-	d.say("Approval %s is %s by %s.", after.ID, string(after.Status), after.DecidedBy)
-	d.say("  at         %s", stamp(after.DecidedAt))
-	d.say("  digest     %s", after.Digest)
+	d.say("Approval %s is %s by %s.", own(after.ID), own(after.Status), own(after.DecidedBy))
+	d.say("  at         %s", own(stamp(after.DecidedAt)))
+	d.say("  digest     %s", own(after.Digest))
 	if after.EffectiveDigest != "" {
-		d.say("  edited     %s", after.EffectiveDigest)
+		d.say("  edited     %s", own(after.EffectiveDigest))
 	}
 	if after.Note != "" {
 		d.say("  note       %s", d.excerpt(after.Note))
@@ -183,10 +186,10 @@ func (d *decideCommand) tellDecided(after decision.Decision) {
 	if after.GrantExpiresAt.IsZero() && after.Status == decision.Approved {
 		d.say("  good until it is used")
 	} else if after.Status == decision.Approved {
-		d.say("  good until %s", stamp(after.GrantExpiresAt))
+		d.say("  good until %s", own(stamp(after.GrantExpiresAt)))
 	}
 	if after.Status == decision.Approved {
-		d.say("Nothing has run yet. Run it:  %s", d.withGlobals("resume", after.ID))
+		d.say("Nothing has run yet. Run it:  %s", own(d.withGlobals("resume", after.ID)))
 		return
 	}
 	d.say("It will not run.")

@@ -144,7 +144,7 @@ func (d demo) whole(ctx context.Context) error {
 		return err
 	}
 	d.tell("1. A tool was called: send_letter, to Ana. A letter cannot be taken back, so it waits")
-	d.tell("   for a person as approval %s.", parked.ApprovalID)
+	d.tell("   for a person as approval %s.", own(parked.ApprovalID))
 	a := decision.Answer{Approved: true, By: "demo", Note: "The demo says yes here.", Shown: parked.Digest}
 	if _, err := operator(d.store).Decide(ctx, parked.ApprovalID, a); err != nil {
 		return err
@@ -157,7 +157,7 @@ func (d demo) whole(ctx context.Context) error {
 	if res.Failed() {
 		return fault.New(fault.Internal, "The demo's tool did not succeed: %s", res.Message)
 	}
-	d.tell("3. It was resumed and ran: %s has one more line.", d.outbox)
+	d.tell("3. It was resumed and ran: %s has one more line.", own(d.outbox))
 	if _, err := d.ex.Resume(ctx, parked.ApprovalID, nil); !errors.Is(err, call.ErrAlreadyDecided) {
 		return fault.New(fault.Internal, "A second resume was not refused.").Because(err)
 	}
@@ -185,11 +185,11 @@ func (d demo) left(ctx context.Context) error {
 	d.tell("Another letter, to Bo, waits for you. From this terminal or any other:")
 	d.tell("")
 	for i, why := range []string{"see what is asked", "agree; it shows it again and asks", "run it, once", "the letters that were sent"} {
-		d.tell("  # %s", why)
-		d.tell("  %s", commands[i])
+		d.tell("  # %s", own(why))
+		d.tell("  %s", own(commands[i]))
 	}
 	d.tell("")
-	d.tell("To say no instead:  %s", d.withGlobals("reject", parked.ApprovalID))
+	d.tell("To say no instead:  %s", own(d.withGlobals("reject", parked.ApprovalID)))
 	return nil
 }
 

@@ -33,7 +33,7 @@ func newDigestCommand(a *app) *cobra.Command {
 				}{domain, d})
 				return nil
 			}
-			a.say("%s", d)
+			a.say("%s", own(d))
 			return nil
 		},
 	}

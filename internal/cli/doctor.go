@@ -91,7 +91,7 @@ func (a *app) tellFindings(f findings) {
 		return
 	}
 	for _, x := range f.list {
-		a.say("%-10s %-14s %s", safe(x.State), safe(x.Name), a.excerpt(x.Text))
+		a.say("%-10s %-14s %s", safe(x.State), safe(x.Name), own(x.Text))
 	}
 }
 

@@ -42,7 +42,7 @@ func (e *eventsCommand) run(ctx context.Context, given string) error {
 		return err
 	}
 	defer st.Close()
-	stream, err := streamOf(ctx, st, given)
+	stream, err := e.streamOf(ctx, st, given)
 	if err != nil {
 		return err
 	}
@@ -101,8 +101,8 @@ func (e *eventsCommand) print(ctx context.Context, st *store.Store, es []event.E
 		if !ev.Redacted {
 			payload = m.Value(m.Scrub(ev.Payload))
 		}
-		e.say("%4d  %s  %-20s  %-12s  %s", ev.StreamSeq, stamp(ev.At), safe(display.Short(string(ev.Type), 40)),
-			safe(display.Short(m.Text(ev.Actor), 24)), safe(payload))
+		e.say("%4d  %s  %-20s  %-12s  %s", ev.StreamSeq, own(stamp(ev.At)), safe(display.Short(string(ev.Type), 40)),
+			safe(display.Short(ev.Actor, 24)), safe(payload))
 	}
 	return nil
 }
@@ -121,7 +121,7 @@ func (a *app) streamMask(ctx context.Context, st *store.Store, stream string) (*
 }
 
 // streamOf checks a stream's name, and completes the id in it.
-func streamOf(ctx context.Context, st *store.Store, given string) (string, error) {
+func (a *app) streamOf(ctx context.Context, st *store.Store, given string) (string, error) {
 	noun, rest, ok := strings.Cut(given, ":")
 	prefix, isNoun := map[string]string{"call": id.Call, "run": id.Run, "job": id.Job}[noun]
 	if !ok || !isNoun {
@@ -131,7 +131,10 @@ func streamOf(ctx context.Context, st *store.Store, given string) (string, error
 		}
 		return "", err.Hint("A stream is the noun, a colon and the id: call:call_….")
 	}
-	full, err := find(ctx, st, rest, prefix)
+	full, err := a.find(ctx, st, rest, prefix)
+	if errors.Is(err, decision.ErrNotFound) {
+		return "", event.ErrNoStream.Say("There is no stream %s.", given)
+	}
 	return noun + ":" + full, err
 }
 
@@ -165,7 +168,7 @@ func (a *app) redact(ctx context.Context, given string, seq int64, by, note stri
 		return err
 	}
 	defer st.Close()
-	stream, err := streamOf(ctx, st, given)
+	stream, err := a.streamOf(ctx, st, given)
 	if err != nil {
 		return err
 	}
@@ -173,7 +176,7 @@ func (a *app) redact(ctx context.Context, given string, seq int64, by, note stri
 		return noStreamOrEvent(stream, err)
 	}
 	if !a.json {
-		a.say("The body of event %d of %s is empty from now on. Who did it and why is the stream's last event.", seq, stream)
+		a.say("The body of event %d of %s is empty from now on. Who did it and why is the stream's last event.", seq, own(stream))
 		return nil
 	}
 	emptied, err := readEvent(ctx, st, stream, seq)

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"strings"
 
@@ -55,6 +54,8 @@ func wrongUse(c *cobra.Command, err error) error {
 	text = strings.Join(strings.Fields(text), " ")
 	return use(strings.ToUpper(text[:1])+text[1:]+".", "See "+c.CommandPath()+" --help.")
 }
+
+var errInterrupted = fault.Sentinel(fault.Unavailable, "interrupted", "Interrupted; nothing was started by this command since then.")
 
 // timedOut is an error that ends a wait.
 type timedOut struct{ err error }
@@ -132,9 +133,6 @@ func faultOf(err error) *fault.Error {
 	var own *fault.Error
 	if !errors.As(err, &own) {
 		f.Message = err.Error()
-		if errors.Is(err, context.Canceled) {
-			f.Message = "Interrupted."
-		}
 		return &f
 	}
 	if doing, ok := strings.CutSuffix(err.Error(), own.Error()); ok {

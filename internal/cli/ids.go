@@ -36,9 +36,32 @@ func kindOf(s string) (prefix, name string) {
 // maxCandidates is how many ids an ambiguous prefix is answered with.
 const maxCandidates = 5
 
-// find completes an id of which the beginning was given. wanted are the kinds
-// that the command takes.
-func find(ctx context.Context, st *store.Store, given string, wanted ...string) (string, error) {
+// find completes an id of which the beginning was given; wanted are the kinds
+// that the command takes. From then on whatever this command prints hides the
+// secrets of what the id names.
+func (a *app) find(ctx context.Context, st *store.Store, given string, wanted ...string) (string, error) {
+	found, err := complete(ctx, st, given, wanted)
+	if err != nil {
+		return "", err
+	}
+	switch prefix, _ := kindOf(found); prefix {
+	case id.Approval:
+		s, err := readApproval(ctx, st, found)
+		if err != nil {
+			return "", err
+		}
+		a.maskOf(s.Decision, requestOf(s.Decision))
+	case id.Call:
+		k, err := readCall(ctx, st, found)
+		if err != nil {
+			return "", err
+		}
+		a.callMask(k)
+	}
+	return found, nil
+}
+
+func complete(ctx context.Context, st *store.Store, given string, wanted []string) (string, error) {
 	prefix, name := kindOf(given)
 	ok := false
 	for _, w := range wanted {

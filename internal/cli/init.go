@@ -43,10 +43,10 @@ func (a *app) init(dir string) error {
 		return nil
 	}
 	for _, name := range sortedKeys(files) {
-		a.say("Wrote %s", filepath.Join(dir, name))
+		a.say("Wrote %s", own(filepath.Join(dir, name)))
 	}
 	if dir != "." {
-		a.say("Go there:           cd %s", shellWord(dir))
+		a.say("Go there:           cd %s", own(shellWord(dir)))
 	}
 	a.say("See the tools:      placet tools")
 	a.say("Call one:           placet call write_note --args '{\"text\":\"A first note, long enough to need a person.\"}'")

@@ -196,6 +196,6 @@ func callObjectOf(c call.Call, as []call.Attempt, m *display.Mask) callObject {
 func eventObjectOf(e event.Event, m *display.Mask) eventObject {
 	return eventObject{
 		Cursor: event.CursorOf(e), Stream: e.Stream, StreamSeq: e.StreamSeq, At: stamp(e.At), Type: e.Type, Subject: e.Subject,
-		Actor: m.Text(e.Actor), Payload: jsonOrNone(m.Scrub, e.Payload), Hash: hex.EncodeToString(e.Hash),
+		Actor: e.Actor, Payload: jsonOrNone(m.Scrub, e.Payload), Hash: hex.EncodeToString(e.Hash),
 	}
 }

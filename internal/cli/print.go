@@ -56,12 +56,17 @@ func (a *app) print(w *writer, format string, args []any) {
 // safe is a text that is fit to be shown already.
 type safe string
 
+// own is a text that holds no secret: an id, a status, a time, a path, a name
+// that somebody gave for themselves. It is escaped and not searched for secrets,
+// so that one which looks like an id cannot hide it.
+func own[S ~string](s S) safe { return safe(display.Line(string(s))) }
+
 func (a *app) line(s string) string { return display.Line(a.mask.Text(s)) }
 
 // excerpt is line for a text that may be long.
 func (a *app) excerpt(s string) safe { return safe(display.Excerpt(a.mask.Text(s), 0)) }
 
-// table collects lines of cells and prints them in columns.
+// table collects lines of cells, which hold no secrets, and prints them in columns.
 type table struct {
 	a    *app
 	rows [][]string
@@ -77,7 +82,7 @@ func (a *app) table(head ...string) *table {
 
 func (t *table) row(cells ...string) {
 	for i := range cells {
-		cells[i] = display.Short(t.a.mask.Text(cells[i]), 64)
+		cells[i] = display.Short(cells[i], 64)
 	}
 	t.rows = append(t.rows, cells)
 }

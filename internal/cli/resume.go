@@ -49,7 +49,7 @@ func (r *resumeCommand) run(c *cobra.Command, given string) error {
 		return err
 	}
 	defer st.Close()
-	approvalID, err := find(c.Context(), st, given, id.Approval)
+	approvalID, err := r.find(c.Context(), st, given, id.Approval)
 	if err != nil {
 		return err
 	}

@@ -50,15 +50,15 @@ func readApproval(ctx context.Context, st *store.Store, id string) (s shownAppro
 func (a *app) review(to *writer, s shownApproval) {
 	d, req := s.Decision, requestOf(s.Decision)
 	p := page{a: a, to: to, mask: a.maskOf(d, req)}
-	p.say("Approval %s", d.ID)
-	p.facts(a.approvalFacts(s, req))
+	p.say("Approval %s", own(d.ID))
+	p.facts(p.approvalFacts(s, req))
 	p.policyWords(d, req)
 	p.fields(fmt.Sprintf("Arguments of %s (%s):", display.Line(req.Tool.Name), display.Bytes(len(req.Args))), p.mask.Fields(req.Args))
 	if d.EditedArgs != nil {
 		p.fields(fmt.Sprintf("Edited arguments, which run instead (%s):", display.Bytes(len(d.EditedArgs))), p.mask.Fields(d.EditedArgs))
 	}
 	p.say("")
-	p.say("End of approval %s. The lines above may carry text that a model chose; what follows is Placet's own.", d.ID)
+	p.say("End of approval %s. The lines above may carry text that a model chose; what follows is Placet's own.", own(d.ID))
 }
 
 // page prints one approval.
@@ -70,52 +70,59 @@ type page struct {
 
 func (p page) say(format string, args ...any) { p.a.print(p.to, format, args) }
 
-type fact struct{ name, text string }
+// fact is a line about an approval or a call. An empty text is left out.
+type fact struct {
+	name string
+	text safe
+}
 
 func (p page) facts(fs []fact) {
 	for _, f := range fs {
 		if f.text != "" {
-			p.say("  %-10s %s", safe(f.name), p.a.excerpt(p.mask.Text(f.text)))
+			p.say("  %-10s %s", safe(f.name), f.text)
 		}
 	}
 }
 
-func (a *app) approvalFacts(s shownApproval, req request.Request) []fact {
+// foreign is a text that somebody else wrote, and that may repeat a secret.
+func (p page) foreign(s string) safe { return safe(display.Excerpt(p.mask.Text(s), 0)) }
+
+func (p page) approvalFacts(s shownApproval, req request.Request) []fact {
 	d := s.Decision
 	status := string(d.Status)
 	if s.Overdue {
 		status += ", and its time is over"
 	}
 	fs := []fact{
-		{"status", status},
-		{"tool", string(d.Tool)},
-		{"about", req.Tool.Description},
-		{"effect", string(req.Tool.SideEffect)},
-		{"runs", req.Tool.Implementation},
-		{"kind", d.Kind},
-		{"asked", stamp(d.CreatedAt) + by(d.RequestedBy)},
-		{"expires", orNever(d.ExpiresAt)},
-		{"run", d.RunID},
-		{"step", d.StepID},
-		{"call", d.CallID},
-		{"digest", d.Digest},
+		{"status", own(status)},
+		{"tool", own(d.Tool)},
+		{"about", p.foreign(req.Tool.Description)},
+		{"effect", own(req.Tool.SideEffect)},
+		{"runs", p.foreign(req.Tool.Implementation)},
+		{"kind", p.foreign(d.Kind)},
+		{"asked", own(stamp(d.CreatedAt) + by(d.RequestedBy))},
+		{"expires", own(orNever(d.ExpiresAt))},
+		{"run", own(d.RunID)},
+		{"step", own(d.StepID)},
+		{"call", own(d.CallID)},
+		{"digest", own(d.Digest)},
 	}
 	for _, k := range sortedKeys(d.Metadata) {
 		word := d.Metadata[k]
 		if display.SecretName(k) {
 			word = display.Masked
 		}
-		fs = append(fs, fact{"metadata", k + ": " + word})
+		fs = append(fs, fact{"metadata", p.foreign(k + ": " + word)})
 	}
 	if d.DecidedBy == "" {
 		return fs
 	}
 	return append(fs,
-		fact{"decided", string(d.Choice) + " at " + stamp(d.DecidedAt) + by(d.DecidedBy)},
-		fact{"as", d.DecidedPrincipal},
-		fact{"note", d.Note},
-		fact{"good until", stamp(d.GrantExpiresAt)},
-		fact{"used", stamp(d.ConsumedAt)})
+		fact{"decided", own(string(d.Choice) + " at " + stamp(d.DecidedAt) + by(d.DecidedBy))},
+		fact{"as", own(d.DecidedPrincipal)},
+		fact{"note", p.foreign(d.Note)},
+		fact{"good until", own(stamp(d.GrantExpiresAt))},
+		fact{"used", own(stamp(d.ConsumedAt))})
 }
 
 func by(name string) string {
@@ -137,7 +144,7 @@ func (p page) policyWords(d decision.Decision, req request.Request) {
 	if d.Reason != "" {
 		p.say("")
 		p.say("Reason, as the policy gave it (%s):", safe(display.Bytes(len(d.Reason))))
-		p.say("  %s", safe(display.Excerpt(p.mask.Text(d.Reason), 0)))
+		p.say("  %s", p.foreign(d.Reason))
 	}
 	if !plainDocument(d.Presentation, req) {
 		p.fields("Presentation, as supplied by the policy; it may carry text a model chose:", p.mask.Fields(p.mask.Scrub(d.Presentation)))

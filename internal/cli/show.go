@@ -27,7 +27,7 @@ func newShowCommand(a *app) *cobra.Command {
 				return err
 			}
 			defer st.Close()
-			found, err := find(c.Context(), st, args[0], id.Approval, id.Call)
+			found, err := a.find(c.Context(), st, args[0], id.Approval, id.Call)
 			if err != nil {
 				return err
 			}
@@ -117,17 +117,17 @@ func (a *app) callMask(k wholeCall) *display.Mask {
 
 func (a *app) reviewCall(k wholeCall, m *display.Mask) {
 	p := page{a: a, to: a.out, mask: m}
-	p.say("Call %s", k.ID)
+	p.say("Call %s", own(k.ID))
 	p.facts([]fact{
-		{"status", string(k.Status)},
-		{"tool", k.Tool},
-		{"your id", k.ExternalID},
-		{"run", k.RunID},
-		{"asked", stamp(k.CreatedAt) + by(k.Principal)},
-		{"ended", stamp(k.EndedAt)},
-		{"approval", k.ApprovalID},
-		{"kind", string(k.Kind)},
-		{"message", k.Message},
+		{"status", own(k.Status)},
+		{"tool", own(k.Tool)},
+		{"your id", own(k.ExternalID)},
+		{"run", own(k.RunID)},
+		{"asked", own(stamp(k.CreatedAt) + by(k.Principal))},
+		{"ended", own(stamp(k.EndedAt))},
+		{"approval", own(k.ApprovalID)},
+		{"kind", own(k.Kind)},
+		{"message", p.foreign(k.Message)},
 	})
 	p.fields(fmt.Sprintf("Arguments (%s):", display.Bytes(len(k.Args))), m.Fields(k.Args))
 	if len(k.Result) > 0 {

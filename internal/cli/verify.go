@@ -76,7 +76,7 @@ func (a *app) tellVerified(o verifyObject) {
 		return
 	}
 	if b := o.Break; b != nil {
-		a.say("The chain is broken at event %d of %s: %s.", b.StreamSeq, b.Stream, b.Problem)
+		a.say("The chain is broken at event %d of %s: %s.", b.StreamSeq, own(b.Stream), own(b.Problem))
 		a.say("Before that, %d events in %d streams hold.", o.Events, o.Streams)
 		return
 	}
@@ -85,6 +85,6 @@ func (a *app) tellVerified(o verifyObject) {
 		a.say("Heads, to be kept elsewhere and given back with --head:")
 	}
 	for _, h := range o.Heads {
-		a.say("  %s", h)
+		a.say("  %s", own(h))
 	}
 }

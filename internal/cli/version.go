@@ -30,11 +30,11 @@ func newVersionCommand(a *app) *cobra.Command {
 				a.emit(v)
 				return nil
 			}
-			a.say("placet %s", v.Version)
+			a.say("placet %s", own(v.Version))
 			if v.Revision != "" {
-				a.say("  revision   %s", v.Revision)
+				a.say("  revision   %s", own(v.Revision))
 			}
-			a.say("  built with %s for %s", v.Go, v.Platform)
+			a.say("  built with %s for %s", own(v.Go), own(v.Platform))
 			return nil
 		},
 	}

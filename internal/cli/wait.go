@@ -27,17 +27,21 @@ type waiter struct {
 
 func (w waiter) do(ctx context.Context, parked *call.PendingError) error {
 	for {
-		c, d, err := w.standing(ctx, parked)
+		_, d, err := w.standing(ctx, parked)
 		switch {
 		case err != nil:
 			return err
-		case d.Status != decision.Pending || c.Status != call.Pending:
+		case d.Status != decision.Pending:
 			return w.goOn(ctx, parked)
 		}
 		err = w.watch(ctx, parked, d)
 		if errors.Is(err, errWaited) {
 			w.tellParked(parked)
 			return exitCode(exitTimeout)
+		}
+		if ctx.Err() != nil { // the call is parked all the same, and its id is worth knowing
+			w.tellParked(parked)
+			return exitCode(exitParked)
 		}
 		if err != nil {
 			return err
@@ -134,8 +138,12 @@ func (w waiter) elsewhere(ctx context.Context, p *call.PendingError, running err
 	if err != nil {
 		return err
 	}
-	if c, _, err := w.standing(ctx, p); err != nil || c.Status != call.Running {
-		return errors.Join(err, w.goOn(ctx, p))
+	c, _, err := w.standing(ctx, p)
+	switch {
+	case err != nil:
+		return err
+	case c.Status != call.Running:
+		return w.goOn(ctx, p)
 	}
 	left := remaining(w.until)
 	if left == 0 {

@@ -25,7 +25,7 @@ func newWithdrawCommand(a *app) *cobra.Command {
 			return err
 		}
 		defer st.Close()
-		found, err := find(ctx, st, args[0], id.Approval, id.Call)
+		found, err := a.find(ctx, st, args[0], id.Approval, id.Call)
 		if err != nil {
 			return err
 		}
@@ -47,7 +47,7 @@ func newWithdrawCommand(a *app) *cobra.Command {
 			a.emit(a.approvalObject(after))
 			return nil
 		}
-		a.say("Approval %s is withdrawn; its call is cancelled.", after.ID)
+		a.say("Approval %s is withdrawn; its call is cancelled.", own(after.ID))
 		return nil
 	}
 	return c

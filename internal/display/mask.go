@@ -1,8 +1,11 @@
 package display
 
 import (
+	"cmp"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Masked stands where a secret was.
@@ -36,7 +39,13 @@ func (m *Mask) Learn(docs ...[]byte) {
 			m.learn(v, m.marks.all, 0)
 		}
 	}
-	slices.SortFunc(m.learnt, func(a, b string) int { return len(b) - len(a) })
+	m.tidy()
+}
+
+// tidy puts the longest first, so that no secret is left over because a part of
+// it was masked.
+func (m *Mask) tidy() {
+	slices.SortFunc(m.learnt, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
 	m.learnt = slices.Compact(m.learnt)
 }
 
@@ -52,11 +61,32 @@ func (m *Mask) learn(v value, secret bool, nested int) {
 	}
 }
 
-// Text is s with every secret value that was learnt masked.
+// Text is s with every secret value that was learnt masked. Ids and digests in it
+// stay whole: a "secret" that is a piece of one would hide what is talked about.
 func (m *Mask) Text(s string) string {
-	if m == nil {
+	if m == nil || len(m.learnt) == 0 {
 		return s
 	}
+	var b strings.Builder
+	from := 0
+	for _, at := range ours().FindAllStringIndex(s, -1) {
+		if slices.Contains(m.learnt, s[at[0]:at[1]]) {
+			continue
+		}
+		b.WriteString(m.replace(s[from:at[0]]))
+		b.WriteString(s[at[0]:at[1]])
+		from = at[1]
+	}
+	b.WriteString(m.replace(s[from:]))
+	return b.String()
+}
+
+// ours finds ids and digests.
+var ours = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\b[a-z]{3,4}_[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\bsha256-[a-z0-9]+:[0-9a-f]{64}\b`)
+})
+
+func (m *Mask) replace(s string) string {
 	for _, secret := range m.learnt {
 		s = strings.ReplaceAll(s, secret, Masked)
 	}
@@ -199,5 +229,5 @@ func excerptOf(s string) string {
 // Share makes m find what o learnt, too.
 func (m *Mask) Share(o *Mask) {
 	m.learnt = append(m.learnt, o.learnt...)
-	slices.SortFunc(m.learnt, func(a, b string) int { return len(b) - len(a) })
+	m.tidy()
 }
