@@ -285,3 +285,41 @@ func TestCertain(t *testing.T) {
 		}
 	}
 }
+
+// What a closure concluded from another's row, which then was not committed, is
+// not what its caller hears: it looks again.
+func TestNobodyHearsOfWhatWasNotCommitted(t *testing.T) {
+	t.Parallel()
+	s := &saboteur{t: t}
+	b := setup(t, Options{Hooks: s.hooks()})
+	b.writer.maxWork = time.Minute
+	var runs [3]int
+	taken := errors.New("taken")
+	errs := b.together(
+		func(h *handle) error { // the second time it thinks better of it
+			if runs[0]++; runs[0] > 1 {
+				return nil
+			}
+			return write(h, "a")
+		},
+		func(h *handle) error {
+			runs[1]++
+			found, err := h.queryRow(findNoteSQL, []any{"a"}, func(row) error { return nil })
+			if found {
+				return taken
+			}
+			return err
+		},
+		func(h *handle) error {
+			runs[2]++
+			s.exec(context.Background(), `INSERT INTO trap VALUES (1)`)
+			return write(h, "c")
+		})
+	if errs[0] != nil || errs[1] != nil || !errors.Is(errs[2], txn.ErrNotCommitted) {
+		t.Errorf("told %v", errs)
+	}
+	if runs != [3]int{2, 2, 1} {
+		t.Errorf("ran %v times", runs)
+	}
+	b.sound()
+}

@@ -27,6 +27,9 @@ func (w *writer) fold() {
 	if w.c == nil || w.batches%foldLook != 0 || w.e.file.logSize() <= w.maxLog || time.Now().Before(w.foldAfter) {
 		return
 	}
+	if w.e.file.replaced() != nil {
+		return // the log is another file's by now
+	}
 	w.foldAfter = time.Now().Add(foldAgain)
 	_, err := w.c.one(context.Background(), foldPassive)
 	if err == nil {

@@ -76,7 +76,9 @@ func (w *writer) close() error {
 	if w.c == nil {
 		return nil
 	}
-	_, _ = w.c.one(context.Background(), foldPassive) // for those who still have it open
+	if w.e.file.replaced() == nil {
+		_, _ = w.c.one(context.Background(), foldPassive) // for those who still have it open
+	}
 	return w.c.close()
 }
 
@@ -112,9 +114,13 @@ func (w *writer) refuse(k *call, err error) {
 		k.news <- news{err: err}
 	case errors.Is(err, txn.ErrBusy):
 		w.expire(err)
+		if w.queue.alive() {
+			return // they go on waiting
+		}
 	case err != errNobody:
 		w.queue.refuse(err)
 	}
+	w.waitFrom = time.Time{}
 }
 
 var errNobody = errors.New("nobody waits any more")
@@ -156,7 +162,6 @@ func (w *writer) pause(n int, k *call) error {
 	case k == nil:
 		w.expire(errLocked)
 		if !w.queue.alive() {
-			w.waitFrom = time.Time{}
 			return errNobody
 		}
 	}
