@@ -6,6 +6,7 @@ package request
 import (
 	"encoding/json"
 	"fmt"
+	"sync"
 
 	jsonv2 "github.com/go-json-experiment/json"
 
@@ -72,7 +73,7 @@ func (r Request) Digest(kind string, capability, presentation []byte) (string, e
 
 // ApprovalDigest is [Request.Digest] over a request that is already JSON.
 func ApprovalDigest(kind string, capability, presentation, req []byte) (string, error) {
-	o := newObject(len(kind) + len(capability) + len(presentation) + len(req) + 64)
+	o := scratchObject()
 	o.text("kind", kind)
 	o.raw("capability", orEmpty(capability))
 	o.raw("presentation", orEmpty(presentation))
@@ -92,7 +93,7 @@ func ArgsDigest(args []byte) (string, error) {
 // EffectiveDigest binds edited arguments to the approval they were edited in,
 // domain placet/edited/v1 (spec 2.2).
 func EffectiveDigest(approvalDigest, editedDigest string) (string, error) {
-	o := newObject(256)
+	o := scratchObject()
 	o.text("approval_digest", approvalDigest)
 	o.text("edited_digest", editedDigest)
 	return o.digest(canon.DomainEdited)
@@ -108,12 +109,30 @@ func orEmpty(b []byte) []byte {
 // object writes a JSON object of known keys whose values are texts of ours or
 // JSON bytes that must not be touched.
 type object struct {
-	buf []byte
-	err error
+	buf  []byte
+	err  error
+	kept *[]byte // where buf came from, if it is scratch
 }
 
 // newObject expects to have about so many bytes.
 func newObject(size int) object { return object{buf: make([]byte, 0, size)} }
+
+// scratch is memory for objects that are only digested; large pieces are not kept.
+var scratch = sync.Pool{New: func() any { return new([]byte) }}
+
+const maxScratch = 64 << 10
+
+func scratchObject() object {
+	kept := scratch.Get().(*[]byte)
+	return object{buf: (*kept)[:0], kept: kept}
+}
+
+func (o *object) free() {
+	if o.kept != nil && cap(o.buf) <= maxScratch {
+		*o.kept = o.buf
+		scratch.Put(o.kept)
+	}
+}
 
 func (o *object) key(k string) {
 	if len(o.buf) == 0 {
@@ -160,6 +179,7 @@ func (o *object) bytes() ([]byte, error) {
 }
 
 func (o *object) digest(domain string) (string, error) {
+	defer o.free()
 	b, err := o.bytes()
 	if err != nil {
 		return "", err

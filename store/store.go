@@ -93,7 +93,7 @@ func New(b Backend) *Store { return &Store{b} }
 // Update is txn.Store's.
 func (s *Store) Update(ctx context.Context, fn func(txn.Tx) error) error {
 	return s.backend.Update(ctx, func(r Rows) error {
-		t := &tx{Rows: r}
+		t := newTx(r)
 		if err := fn(t); err != nil {
 			return err
 		}
@@ -103,7 +103,7 @@ func (s *Store) Update(ctx context.Context, fn func(txn.Tx) error) error {
 
 // View is txn.Store's.
 func (s *Store) View(ctx context.Context, fn func(txn.Tx) error) error {
-	return s.backend.View(ctx, func(r Rows) error { return fn(&tx{Rows: r}) })
+	return s.backend.View(ctx, func(r Rows) error { return fn(newTx(r)) })
 }
 
 // Watch is txn.Store's.

@@ -23,6 +23,19 @@ type tx struct {
 	// What this transaction has read or written, and so knows as it stands.
 	calls     []call.Call
 	decisions []string // ids
+
+	// Room for what most transactions have, so that it is one piece of memory.
+	head1     head
+	heads1    [1]*head
+	events2   [2]event.Event
+	call1     [1]call.Call
+	decision2 [2]string
+}
+
+func newTx(r Rows) *tx {
+	t := &tx{Rows: r}
+	t.heads, t.appended, t.calls, t.decisions = t.heads1[:0], t.events2[:0], t.call1[:0], t.decision2[:0]
+	return t
 }
 
 // note remembers a write that failed: the transaction is not committed then, also
@@ -94,7 +107,11 @@ func (t *tx) know(h event.Head, space string) *head {
 			return t.heads[i]
 		}
 	}
-	known := &head{Head: h, space: space}
+	known := &t.head1
+	if len(t.heads) > 0 {
+		known = new(head)
+	}
+	*known = head{Head: h, space: space}
 	t.heads = append(t.heads, known)
 	return known
 }

@@ -20,9 +20,10 @@ var insertEventsSQL = func() (sql [5]string) {
 }()
 
 func (x rows) InsertEvents(es []event.Event) error {
+	var room [len(insertEventsSQL) * 15]any
 	for len(es) > 0 {
 		n := min(len(es), len(insertEventsSQL)-1)
-		args := make([]any, 0, 15*n)
+		args := room[:0]
 		for _, e := range es[:n] {
 			args = append(args, e.V, e.Seq, e.Space, e.Stream, e.StreamSeq, e.ID, e.At, string(e.Type), e.Subject,
 				e.Actor, []byte(e.Payload), e.Salt, e.BodyHash, e.PrevHash, e.Hash)
