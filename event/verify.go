@@ -87,7 +87,7 @@ func (v *verifier) stream(ctx context.Context, want Head) error {
 		if err != nil {
 			return err
 		}
-		if len(es) == 0 {
+		if len(es) == 0 || es[0].StreamSeq > want.Seq {
 			v.breakAt(want.Stream, at.Seq+1, "the stream ends here, but its root says that there is more")
 			return nil
 		}
