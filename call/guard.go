@@ -60,6 +60,10 @@ func (e *Executor) peekGuards(ctx context.Context, s subject) (*refusal, error) 
 	if e.Guards == (Guards{}) {
 		return nil, nil
 	}
+	return e.viewGuards(ctx, s)
+}
+
+func (e *Executor) viewGuards(ctx context.Context, s subject) (*refusal, error) {
 	var r *refusal
 	err := txn.View(ctx, e.Store, func(tx Tx) (err error) {
 		r, err = e.weigh(tx, s, s.call.Attempts > 0, s.argsDigest, false)

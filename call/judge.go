@@ -178,7 +178,10 @@ func (e *Executor) judgeRepeat(ctx context.Context, s subject, v verdict) (verdi
 
 // gate holds recorded arguments against the schema registered now, and the guards.
 func (e *Executor) gate(ctx context.Context, s subject, args ...[]byte) (*refusal, error) {
-	for _, a := range args {
+	for i, a := range args {
+		if i > 0 && sameBytes(a, args[i-1]) {
+			continue
+		}
 		if err := s.tool.CheckArgs(a); err != nil {
 			return &refusal{KindInvalidArguments, "The recorded arguments do not fit the tool as it is registered now. " + err.Error()}, nil
 		}
@@ -229,7 +232,7 @@ func (e *Executor) rule(ctx context.Context, s subject, args []byte) (ru policy.
 	if err != nil {
 		return ru, policy.ErrRuling.Because(err)
 	}
-	if ru, err = ru.Complete(s.request(args)); err != nil {
+	if ru, err = ru.Complete(request.Request{Tool: s.tool.Spec, Args: args}); err != nil {
 		return ru, err
 	}
 	if ru.Outcome == policy.Allow && s.tool.Confirm {
@@ -259,7 +262,7 @@ func (s subject) request(args []byte) request.Request {
 
 // requestJSON is the request as it is hashed, with the tool's encoding at hand.
 func (s subject) requestJSON(args []byte) ([]byte, error) {
-	return request.Request{RunID: s.call.RunID, CallID: s.call.ID, Tool: s.tool.Spec, Args: args}.JSON()
+	return request.Request{RunID: s.call.RunID, CallID: s.call.ID, Tool: s.tool.Spec, Args: args}.JSONWith(s.tool.SpecJSON())
 }
 
 // question is the decision to ask under a ruling. Where the call may have run

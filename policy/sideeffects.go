@@ -56,7 +56,15 @@ func (p SideEffects) Evaluate(_ context.Context, r request.Request, _ View) (Rul
 
 // Version spells out the table: it differs between two tables that can answer differently.
 func (p SideEffects) Version() string {
-	table := p.outcomes()
+	if p.Outcomes == nil {
+		return defaultVersion
+	}
+	return versionOf(p.Outcomes)
+}
+
+var defaultVersion = versionOf(defaultOutcomes) // it is asked for in every transaction
+
+func versionOf(table map[tool.SideEffect]Outcome) string {
 	var b strings.Builder
 	b.WriteString("side-effects/1")
 	for _, class := range slices.Sorted(maps.Keys(table)) {

@@ -37,7 +37,19 @@ type Request struct {
 // args}, or {run_id, flow, version, node, args} for a flow's node. The argument
 // bytes stand in it as given. An error matches [ErrUnencodable].
 func (r Request) JSON() ([]byte, error) {
-	o := newObject(len(r.Args) + len(r.Tool.InputSchema) + len(r.Tool.Description) + len(r.Tool.Implementation) + 384)
+	if r.Node != "" {
+		return r.JSONWith(nil)
+	}
+	spec, err := r.Tool.JSON()
+	if err != nil {
+		return nil, ErrUnencodable.Say("The tool %q cannot be encoded.", r.Tool.Name).Because(err)
+	}
+	return r.JSONWith(spec)
+}
+
+// JSONWith is [Request.JSON] where the tool's own JSON is at hand.
+func (r Request) JSONWith(spec []byte) ([]byte, error) {
+	o := newObject(len(r.Args) + len(spec) + 256)
 	o.text("run_id", r.RunID)
 	switch {
 	case r.Node != "":
@@ -50,10 +62,6 @@ func (r Request) JSON() ([]byte, error) {
 		o.text("call_id", r.CallID)
 	}
 	if r.Node == "" {
-		spec, err := r.Tool.JSON()
-		if err != nil {
-			return nil, ErrUnencodable.Say("The tool %q cannot be encoded.", r.Tool.Name).Because(err)
-		}
 		o.raw("tool", spec)
 	}
 	o.raw("args", r.Args)
