@@ -355,7 +355,7 @@ func commitClosed(w *world) {
 // committed and told so, or it is not and the error says so.
 func commitFailed(w *world) {
 	w.eachBlow(func(blow Blow) {
-		for n := 1; ; n++ {
+		for n := 1; ; n += thorough {
 			f := &faults{}
 			v := w.with(w.open(Options{Once: true, Before: f.before}))
 			v.write(park1) // what a handle does once is done

@@ -587,13 +587,13 @@ func openedTogether(w *world) {
 	}
 }
 
-// crowdThatWaits: 200 who wait for an event keep nobody from working (case 163),
+// crowdThatWaits: many who wait for an event keep nobody from working (case 163),
 // and one event wakes them all.
 func crowdThatWaits(w *world) {
 	c := w.insertCall(parkedCall())
 	head := read(w, func(tx store.Tx) (event.Head, error) { return tx.Head(c.Stream()) })
 	var woken, reading sync.WaitGroup
-	for i := range 200 {
+	for i := range rounds(200) {
 		woken.Add(1)
 		reading.Add(1)
 		waiting := event.Waiting{Stream: c.Stream(), After: event.CursorAt(head), Subject: "for all"}
@@ -609,7 +609,7 @@ func crowdThatWaits(w *world) {
 		}()
 	}
 	reading.Wait() // each has looked once, and waits
-	ctx, cancel := context.WithTimeout(w.ctx, 5*time.Second)
+	ctx, cancel := context.WithTimeout(w.ctx, 10*time.Second)
 	defer cancel()
 	for range 10 {
 		if err := txn.Update(ctx, w.s, park1); err != nil {

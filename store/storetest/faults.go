@@ -41,6 +41,13 @@ func (f *faults) disarm() bool {
 	return f.struck
 }
 
+// armed reports whether the statement is still to come.
+func (f *faults) armed() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.left > 0
+}
+
 func (f *faults) before(statement string) Blow {
 	f.mu.Lock()
 	defer f.mu.Unlock()

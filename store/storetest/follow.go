@@ -14,13 +14,13 @@ import (
 
 func follow(t *testing.T, b Backend) {
 	cases(t, b, map[string]func(*world){
-		"everything":           followEverything,
-		"woken by itself":      func(w *world) { wokenBy(w, w) },
-		"woken by another":     func(w *world) { wokenBy(w, w.with(w.open(Options{}))) },
-		"a wait that was late": waitThatWasLate,
-		"a wait in time":       waitInTime,
-		"stop":                 watchStop,
-		"register, then read":  registerThenRead,
+		"everything":             followEverything,
+		"woken by itself":        func(w *world) { wokenBy(w, w) },
+		"woken by another":       func(w *world) { wokenBy(w, w.with(w.open(Options{}))) },
+		"a wait that was late":   waitThatWasLate,
+		"a wait in time":         waitInTime,
+		"stop":                   watchStop,
+		"read after registering": registerThenRead,
 	})
 }
 

@@ -211,7 +211,8 @@ func restoredByCommand(w *world) {
 	if _, err := p.Resume(w.ctx, x.unspent.ApprovalID, nil); err != nil {
 		w.Fatal(err)
 	}
-	last := w.lastPos()
+	es := w.look().Events
+	last := es[len(es)-1].Pos
 	if err := restoreIt(w.ctx); err != nil {
 		w.Fatal(err)
 	}

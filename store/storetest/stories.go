@@ -43,8 +43,9 @@ func stories() map[string]func(*play) {
 // Its world looks through another, sound one.
 type play struct {
 	*shop
-	s       txn.Store // what the engines are given
-	start   int64     // the last pos before it
+	s       txn.Store   // what the engines are given
+	start   int64       // the last pos before it
+	mayFail func() bool // the statement that fails is still to come
 	cancel  context.CancelFunc
 	broken  bool              // a caller gave up: the story may end otherwise
 	later   decision.Operator // to whom everything is overdue
