@@ -361,7 +361,7 @@ func (l *locked) nextLife(m meta) meta {
 	next := m
 	next.epoch = max(m.epoch, l.meta.epoch, l.was.epoch) + 1
 	next.nextSeq = max(m.nextSeq, l.meta.nextSeq, l.was.seq+1)
-	next.lastAt = max(m.lastAt, l.meta.lastAt, l.was.lastAt, l.a.o.Now().UnixMicro())
+	next.lastAt = max(m.lastAt, l.meta.lastAt, l.was.lastAt, time.Now().UnixMicro())
 	next.restoredAt = time.UnixMicro(next.lastAt).UTC()
 	next.restoredTo = time.UnixMicro(m.lastAt).UTC()
 	return next

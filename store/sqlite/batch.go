@@ -27,6 +27,7 @@ type batch struct {
 	c     *conn
 	meta  meta // as it stood at BEGIN
 	since time.Time
+	now   time.Time // as of the end of the last closure
 	alone bool // for one closure that is run again
 	calls []*call
 
@@ -128,7 +129,8 @@ func (b *batch) run(k *call, undo bool) {
 	defer func() { h.over = true }()
 	k.err = k.fn(h)
 	h.over = true
-	b.w.e.slow(h)
+	b.now = time.Now()
+	b.w.e.slow(h, b.now)
 	switch {
 	case b.dead() != nil:
 		b.blame(k, k.err)
@@ -141,8 +143,8 @@ func (b *batch) run(k *call, undo bool) {
 
 // handle is made after the lock is held; so is its time.
 func (b *batch) handle() *handle {
-	now := b.w.e.clock.read()
-	h := &handle{c: b.c, b: b, meta: b.meta, now: time.UnixMicro(now).UTC(), began: time.Now()}
+	now, began := b.w.e.clock.read()
+	h := &handle{c: b.c, b: b, meta: b.meta, now: time.UnixMicro(now).UTC(), began: began}
 	b.w.running.Store(h.began.UnixNano())
 	return h
 }
@@ -226,7 +228,7 @@ func (b *batch) handOn(k *call) {
 }
 
 func (b *batch) next() *call {
-	if b.alone || len(b.calls) >= batchCalls || b.dead() != nil || time.Since(b.since) > b.w.maxWork {
+	if b.alone || len(b.calls) >= batchCalls || b.dead() != nil || b.now.Sub(b.since) > b.w.maxWork {
 		return nil
 	}
 	k := b.w.queue.next()

@@ -44,6 +44,10 @@ func benchmarkUpdate(b *testing.B, callers int) {
 	b.StopTimer()
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "commits/s")
 	b.ReportMetric(float64((cpuTime()-cpu).Microseconds())/float64(b.N), "cpu-µs/op")
+	if err := e.close(); err != nil {
+		b.Error(err)
+	}
+	b.ReportMetric(float64(b.N)/float64(e.writer.batches), "calls/batch")
 }
 
 // cpuTime is what this process has used; on a shared machine it says more than the clock.

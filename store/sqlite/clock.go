@@ -8,15 +8,19 @@ import (
 // clock is the store's clock in one process: the wall clock in whole
 // microseconds, but never earlier than what it gave or saw committed before.
 type clock struct {
-	wall func() time.Time
+	wall func() time.Time // nil: time.Now
 	last atomic.Int64
 }
 
-// read returns the time, in microseconds.
-func (c *clock) read() int64 {
-	now := c.wall().UnixMicro()
-	c.saw(now)
-	return c.last.Load()
+// read returns the store's time, in microseconds, and the process's own.
+func (c *clock) read() (now int64, process time.Time) {
+	process = time.Now()
+	wall := process
+	if c.wall != nil {
+		wall = c.wall()
+	}
+	c.saw(wall.UnixMicro())
+	return c.last.Load(), process
 }
 
 // saw takes note of a time that stands in the store.

@@ -78,22 +78,16 @@ func (e *engine) update(ctx context.Context, fn func(*handle) error) error {
 // wait runs k's closure when its turn comes and returns how it ended. The
 // context counts until the closure begins.
 func (e *engine) wait(k *call) error {
-	ended := k.ctx.Done()
+	if !k.comesUp() {
+		return notBegun(k.ctx)
+	}
 	for {
-		select {
-		case n := <-k.news:
-			if n.batch == nil {
-				return n.err
-			}
-			ended = nil
-			if e.turn(n.batch, k); k.left {
-				return k.err
-			}
-		case <-ended:
-			if k.giveUp() {
-				return notBegun(k.ctx)
-			}
-			ended = nil
+		n := <-k.news
+		if n.batch == nil {
+			return n.err
+		}
+		if e.turn(n.batch, k); k.left {
+			return k.err
 		}
 	}
 }
@@ -138,9 +132,9 @@ func (e *engine) shutdown() error {
 	return err
 }
 
-// slow reports a closure that kept the store for too long.
-func (e *engine) slow(h *handle) {
-	took := time.Since(h.began)
+// slow reports a closure that kept the store for too long by now.
+func (e *engine) slow(h *handle, now time.Time) {
+	took := now.Sub(h.began)
 	if took <= e.o.Hooks.slow() {
 		return
 	}

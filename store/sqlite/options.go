@@ -63,9 +63,6 @@ func (o Options) withDefaults() Options {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
 	if o.Hooks == nil {
 		o.Hooks = &Hooks{}
 	}

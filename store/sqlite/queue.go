@@ -41,6 +41,22 @@ const (
 func (k *call) begin() bool  { return k.state.CompareAndSwap(waiting, begun) }
 func (k *call) giveUp() bool { return k.state.CompareAndSwap(waiting, gone) }
 
+// comesUp waits until there is news for k, whose caller leaves when its context
+// ends; false if it left.
+func (k *call) comesUp() bool {
+	ended := k.ctx.Done()
+	if ended == nil {
+		return true
+	}
+	select {
+	case n := <-k.news:
+		k.news <- n // for whoever reads it next
+		return true
+	case <-ended:
+		return !k.giveUp()
+	}
+}
+
 // refuse answers a call that has not begun.
 func (k *call) refuse(err error) {
 	if k.giveUp() {

@@ -128,7 +128,7 @@ func (p *readers) run(h *handle, fn func(*handle) error) error {
 	h.began = time.Now()
 	err := fn(h)
 	h.over = true
-	p.e.slow(h)
+	p.e.slow(h, time.Now())
 	return err
 }
 
@@ -146,7 +146,8 @@ func (p *readers) begin(ctx context.Context, c *conn) (*handle, error) {
 		return nil, err
 	}
 	p.e.clock.saw(m.lastAt)
-	h.meta, h.now = m, time.UnixMicro(p.e.clock.read()).UTC()
+	now, _ := p.e.clock.read()
+	h.meta, h.now = m, time.UnixMicro(now).UTC()
 	return h, nil
 }
 
