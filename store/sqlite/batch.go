@@ -28,7 +28,7 @@ type batch struct {
 	meta  meta // as it stood at BEGIN
 	since time.Time
 	now   time.Time // as of the end of the last closure
-	alone bool // for one closure that is run again
+	alone bool      // for one closure that is run again
 	calls []*call
 
 	// What the closures leave behind.

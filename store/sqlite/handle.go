@@ -74,14 +74,11 @@ func (h *handle) query(sql string, args []any, each func(r row) error) error {
 		}
 		return own
 	})
+	h.wrote = h.wrote || h.b != nil && rows > 0 && !reads(sql)
 	if own != nil {
 		return own
 	}
-	if err := h.settle(sql, err); err != nil {
-		return err
-	}
-	h.wrote = h.wrote || h.b != nil && rows > 0 && !reads(sql)
-	return nil
+	return h.settle(sql, err)
 }
 
 // queryRow runs sql and calls scan for its first row; found is false if it has none.

@@ -236,15 +236,15 @@ func (w *writer) beginSQL(until time.Time) error {
 		return nil
 	case isBusy(err):
 		return txn.ErrBusy.Because(err)
+	case ctx.Err() == nil:
+		w.discard(err) // we know nothing of what it left
+		return txn.ErrNotCommitted.Because(err)
 	}
-	w.discard(err) // an ended wait may have begun it all the same; other failures we know nothing of
-	switch {
-	case w.life.Err() != nil:
+	_, _ = w.c.exec(context.Background(), rollbackSQL) // an ended wait may have begun it all the same
+	if w.life.Err() != nil {
 		return errClosed
-	case errors.Is(err, context.DeadlineExceeded):
-		return txn.ErrBusy.Because(err)
 	}
-	return txn.ErrNotCommitted.Because(err)
+	return txn.ErrBusy.Because(err)
 }
 
 func later(a, b time.Time) time.Time {
