@@ -104,7 +104,7 @@ func (a *app) list(ds []decision.Shown) {
 		a.note("None.")
 		return
 	}
-	t := a.table("ID", "STATUS", "TOOL", "ASKED", "EXPIRES")
+	t := a.table("id", "status", "tool", "asked", "expires")
 	for _, d := range ds {
 		status := string(d.Status)
 		if d.Overdue {

@@ -9,6 +9,7 @@ import (
 	"os/user"
 	"slices"
 	"strconv"
+	"sync"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -25,12 +26,24 @@ type Streams struct {
 
 // Main runs one command line and returns its exit code.
 func Main(args []string, s Streams) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := signal.NotifyContext(context.Background(), heeded()...)
 	defer stop()
 	// The first signal is told to the command, which records how things stand; a
 	// second one ends the process as it would any other.
 	context.AfterFunc(ctx, stop)
 	return run(ctx, args, s)
+}
+
+// heeded are the signals that end a command. One that was ignored when the
+// program started, as nohup does, stays so.
+func heeded() []os.Signal {
+	var list []os.Signal
+	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+		if !signal.Ignored(s) {
+			list = append(list, s)
+		}
+	}
+	return list
 }
 
 func run(ctx context.Context, args []string, s Streams) int {
@@ -40,7 +53,7 @@ func run(ctx context.Context, args []string, s Streams) int {
 	root := newRoot(a)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
-	if werr := a.out.err; err == nil && werr != nil && !errors.Is(werr, syscall.EPIPE) {
+	if werr := a.out.failure(); err == nil && werr != nil {
 		err = werr
 	}
 	if cause := context.Cause(ctx); err != nil && cause != nil && errors.Is(err, cause) {
@@ -73,18 +86,27 @@ func newApp(s Streams) *app {
 }
 
 // writer remembers the first failure: a command whose answer could not be
-// written has not given it.
+// written has not given it. The store's goroutines write to it too.
 type writer struct {
 	to  io.Writer
+	mu  sync.Mutex
 	err error
 }
 
 func (w *writer) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	n, err := w.to.Write(b)
 	if err != nil && w.err == nil {
 		w.err = err
 	}
 	return n, err
+}
+
+func (w *writer) failure() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.err
 }
 
 func newRoot(a *app) *cobra.Command {
@@ -110,7 +132,6 @@ Start with:  placet demo        a real call to decide
 	f.StringVar(&a.db, "db", "", "database `PATH` (default $PLACET_DB, else $PLACET_HOME/placet.db, else ~/.placet/placet.db)")
 	f.StringVar(&a.config, "config", "", "configuration `FILE` (default $PLACET_CONFIG, else ./placet.yaml if it is there)")
 	f.BoolVar(&a.json, "json", false, "print JSON for programs, and never ask anything")
-	cobra.EnableCommandSorting = false // the groups stand in the order of use
 	for _, g := range groups {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
 		for _, c := range g.commands {
@@ -124,6 +145,9 @@ Start with:  placet demo        a real call to decide
 	checkArgs(root)
 	return root
 }
+
+// The groups and their commands stand in the order of use.
+func init() { cobra.EnableCommandSorting = false }
 
 // groups are the commands, in the order in which help lists them.
 var groups = []struct {

@@ -40,6 +40,6 @@ func (a *app) checkConfig() error {
 		}{true, conf.Path, n})
 		return nil
 	}
-	a.say("%s can be used. It has %d tools.", own(conf.Path), n)
+	a.say("%s can be used. It has %s.", own(conf.Path), count(n, "tool", "tools"))
 	return nil
 }

@@ -133,8 +133,8 @@ func (d *decideCommand) decide(ctx context.Context, st *store.Store, who *person
 
 // confirm shows what is asked and what would be recorded, and asks.
 func (d *decideCommand) confirm(ctx context.Context, st *store.Store, who *person, s shownApproval, answer decision.Answer) error {
-	if s.Status != decision.Pending || s.Overdue {
-		return operatorRefuses(ctx, st, s, answer)
+	if err := refusedAnyway(ctx, st, s, answer); err != nil {
+		return err
 	}
 	d.review(who.show, s)
 	verb, question := "rejected", "Reject it?"
@@ -143,9 +143,6 @@ func (d *decideCommand) confirm(ctx context.Context, st *store.Store, who *perso
 	}
 	p := page{a: d.app, to: who.show, mask: d.maskOf(s.Decision, requestOf(s.Decision), answer.EditedArgs)}
 	if answer.EditedArgs != nil {
-		if err := decision.CheckEditedArgs(s.Decision, answer.EditedArgs); err != nil {
-			return err
-		}
 		p.fields(fmt.Sprintf("Your edited arguments, which would run instead (%s):", display.Bytes(len(answer.EditedArgs))), p.mask.Fields(answer.EditedArgs))
 	}
 	p.say("")
@@ -153,13 +150,24 @@ func (d *decideCommand) confirm(ctx context.Context, st *store.Store, who *perso
 	return d.ask(ctx, st, who, s, question)
 }
 
-// operatorRefuses lets the deciding itself say why nothing can be decided: it
-// has the words, and the standing decision.
-func operatorRefuses(ctx context.Context, st *store.Store, s shownApproval, answer decision.Answer) error {
-	if _, err := operator(st).Decide(ctx, s.ID, answer); err != nil {
-		return err
+// refusedAnyway is why a yes or a no would be refused whatever a person said: there
+// is nothing to ask then.
+func refusedAnyway(ctx context.Context, st *store.Store, s shownApproval, answer decision.Answer) error {
+	switch {
+	case s.Status != decision.Pending:
+		return s.ErrDecided()
+	case s.Overdue:
+		ended, err := operator(st).Expire(ctx, s.ID)
+		if err != nil {
+			return err
+		}
+		return ended.ErrDecided()
+	case answer.EditedArgs != nil && (s.ForbidEdits || s.Owner.Kind != decision.OwnerCall):
+		return decision.ErrUsage.Say("The arguments of approval %s cannot be edited.", s.ID).Hint("Approve or reject it as it is.")
+	case answer.EditedArgs != nil:
+		return decision.CheckEditedArgs(s.Decision, answer.EditedArgs)
 	}
-	return decision.ErrRunState
+	return nil
 }
 
 func noteWords(note string) string {

@@ -106,7 +106,7 @@ func (a *app) lookConfig(f *findings) *config.Config {
 	case conf.Path == "":
 		f.note("configuration", "There is none: placet init writes an example, --config FILE names another.")
 	default:
-		f.ok("configuration", "%s, with %d tools", conf.Path, len(conf.Tools.List()))
+		f.ok("configuration", "%s, with %s", conf.Path, count(len(conf.Tools.List()), "tool", "tools"))
 	}
 	return conf
 }
@@ -202,31 +202,31 @@ func lookWork(ctx context.Context, f *findings, st *store.Store, conf *config.Co
 	if err != nil {
 		return err
 	}
-	f.ok("pending", "%s wait for a person", upTo(len(pending)))
+	f.ok("pending", "%s waiting for a person", upTo(len(pending), "approval"))
 	if overdue > 0 {
-		f.attention("overdue", "%s of them are past their deadline: deciding or resuming one ends it", upTo(overdue))
+		f.attention("overdue", "%s of them past the deadline: deciding or resuming ends it", upTo(overdue, "approval"))
 	}
 	lookGrants(f, granted, conf)
 	if n := len(unknown); n > 0 {
-		f.attention("unknown", "%s calls may or may not have had their effect, such as %s: placet show has more, placet resume its approval", upTo(n), unknown[0].ID)
+		f.attention("unknown", "%s with an unknown outcome, such as %s: see placet show, then decide and resume its approval", upTo(n, "call"), unknown[0].ID)
 	}
 	if n := len(lost); n > 0 {
-		f.attention("lost", "%s calls were running in a process that is gone, such as %s: resume its approval to find out", upTo(n), lost[0].ID)
+		f.attention("lost", "%s of a process that is gone, such as %s: resume its approval to find out", upTo(n, "call"), lost[0].ID)
 	}
 	return nil
 }
 
 // upTo is a count that stopped at the limit of what was looked at.
-func upTo(n int) string {
+func upTo(n int, noun string) string {
 	if n == listed {
-		return fmt.Sprintf("%d or more", n)
+		return fmt.Sprintf("%d or more %ss", n, noun)
 	}
-	return fmt.Sprint(n)
+	return string(count(n, noun, noun+"s"))
 }
 
 // lookGrants finds approved work that nobody with this configuration can run.
 func lookGrants(f *findings, granted []decision.Decision, conf *config.Config) {
-	f.ok("approved", "%s are approved and not run yet", upTo(len(granted)))
+	f.ok("approved", "%s of a yes that is not used yet", upTo(len(granted), "approval"))
 	if conf == nil {
 		return
 	}

@@ -71,10 +71,10 @@ func (e *eventsCommand) run(ctx context.Context, given string) error {
 
 // end makes the end of following, by a signal, no failure.
 func (e *eventsCommand) end(ctx context.Context, err error) error {
-	if e.follow && ctx.Err() != nil {
-		return nil
+	if !e.follow || ctx.Err() == nil {
+		return err
 	}
-	return err
+	return nil
 }
 
 func noStream(stream string, err error) error {

@@ -110,5 +110,13 @@ func (t *table) print() {
 	}
 }
 
+// count is a number with its noun.
+func count(n int, one, many string) safe {
+	if n == 1 {
+		return safe("1 " + one)
+	}
+	return safe(display.Count(n) + " " + many)
+}
+
 // quote sets a foreign text off from ours. Escaping is left to where it is printed.
 func quote(s string) string { return `"` + s + `"` }

@@ -63,7 +63,7 @@ func (r *resumeCommand) run(c *cobra.Command, given string) error {
 	if f := (*fault.Error)(nil); errors.Is(err, tool.ErrUnknown) && errors.As(err, &f) && conf.Path == "" {
 		err = f.Hint("No configuration was found: go to the folder of placet.yaml, or give --config FILE.")
 	}
-	err = r.app.answer(s.Tool, conf, res, err)
+	err = r.answer(s.Tool, conf, res, err)
 	r.finishLate(c.Context(), ex)
 	return err
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -27,14 +26,18 @@ func newShowCommand(a *app) *cobra.Command {
 				return err
 			}
 			defer st.Close()
-			found, err := a.find(c.Context(), st, args[0], id.Approval, id.Call)
+			found, err := a.find(c.Context(), st, args[0], id.Approval, id.Call, id.Run, id.Job, id.Question)
 			if err != nil {
 				return err
 			}
-			if strings.HasPrefix(found, id.Call) {
+			switch prefix, name := kindOf(found); prefix {
+			case id.Approval:
+				return a.showApproval(c.Context(), st, found)
+			case id.Call:
 				return a.showCall(c.Context(), st, found)
+			default:
+				return decision.ErrNotFound.Say("There is no %s %s.", name, found)
 			}
-			return a.showApproval(c.Context(), st, found)
 		},
 	}
 }
@@ -138,7 +141,7 @@ func (a *app) reviewCall(k wholeCall, m *display.Mask) {
 	}
 	p.say("")
 	p.say("Attempts:")
-	t := a.table("  N", "STARTED", "ENDED", "OUTCOME", "")
+	t := a.table("  n", "started", "ended", "outcome", "")
 	for _, at := range k.attempts {
 		outcome, late := string(at.Outcome), ""
 		if outcome == "" {

@@ -7,5 +7,5 @@ import "golang.org/x/sys/unix"
 const (
 	ioctlGetTermios   = unix.TIOCGETA
 	ioctlFlushTermios = unix.TIOCSETAF // set, and discard what was typed and not read
-	ioctlUnread       = unix.FIONREAD
+	ioctlUnread       = 0x4004667f     // FIONREAD
 )

@@ -43,7 +43,7 @@ var errGone = errors.New("the terminal is gone")
 
 // settle discards what was typed so far and returns once nobody is typing, so
 // that no key that was meant for something else answers the next question.
-func (t *terminal) settle(ctx context.Context) error {
+func (t *terminal) settle(ctx context.Context) (err error) {
 	old, err := unix.IoctlGetTermios(t.fd, ioctlGetTermios)
 	if err != nil {
 		return errGone
@@ -54,7 +54,11 @@ func (t *terminal) settle(ctx context.Context) error {
 	if err := unix.IoctlSetTermios(t.fd, ioctlFlushTermios, &look); err != nil {
 		return errGone
 	}
-	defer unix.IoctlSetTermios(t.fd, ioctlFlushTermios, old)
+	defer func() {
+		if e := unix.IoctlSetTermios(t.fd, ioctlFlushTermios, old); e != nil {
+			err = errGone
+		}
+	}()
 	return t.rest(ctx)
 }
 

@@ -37,7 +37,7 @@ func newToolsCommand(a *app) *cobra.Command {
 }
 
 func (a *app) listTools(tools []tool.Tool) {
-	t := a.table("NAME", "SIDE EFFECT", "CONFIRM", "DESCRIPTION")
+	t := a.table("name", "side effect", "confirm", "description")
 	for _, k := range tools {
 		if a.json {
 			// A schema is not a secret for having a member called password; Schema knows.

@@ -77,10 +77,10 @@ func (a *app) tellVerified(o verifyObject) {
 	}
 	if b := o.Break; b != nil {
 		a.say("The chain is broken at event %d of %s: %s.", b.StreamSeq, own(b.Stream), own(b.Problem))
-		a.say("Before that, %d events in %d streams hold.", o.Events, o.Streams)
+		a.say("Before that, %s in %s hold.", count(o.Events, "event", "events"), count(o.Streams, "stream", "streams"))
 		return
 	}
-	a.say("Everything holds: %d events in %d streams, %d of them redacted.", o.Events, o.Streams, o.Redacted)
+	a.say("Everything holds: %s in %s, %d redacted.", count(o.Events, "event", "events"), count(o.Streams, "stream", "streams"), o.Redacted)
 	if len(o.Heads) > 0 {
 		a.say("Heads, to be kept elsewhere and given back with --head:")
 	}

@@ -19,8 +19,12 @@ const minLearnt = 4
 // ([SecretName]), or if a schema that the mask was taught marks that name, at
 // whatever depth, inside arrays and inside JSON in strings. A nil Mask goes by
 // names alone.
+//
+// It is safe for concurrent use once it was taught.
 type Mask struct {
-	marks  marks
+	marks marks
+
+	mu     sync.RWMutex
 	learnt []string // secret values, longest first
 }
 
@@ -34,6 +38,8 @@ func (m *Mask) Teach(schema []byte) {
 // Learn remembers the secret values of documents, so that [Mask.Text] finds them
 // in texts that repeat one: a tool's message, a policy's sentence.
 func (m *Mask) Learn(docs ...[]byte) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	for _, d := range docs {
 		if v, err := parse(d); err == nil {
 			m.learn(v, m.marks.all, 0)
@@ -42,11 +48,22 @@ func (m *Mask) Learn(docs ...[]byte) {
 	m.tidy()
 }
 
+// secrets are the values that were learnt.
+func (m *Mask) secrets() []string {
+	if m == nil {
+		return nil
+	}
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.learnt // replaced as a whole, never changed
+}
+
 // tidy puts the longest first, so that no secret is left over because a part of
 // it was masked.
 func (m *Mask) tidy() {
-	slices.SortFunc(m.learnt, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
-	m.learnt = slices.Compact(m.learnt)
+	all := slices.Clone(m.learnt)
+	slices.SortFunc(all, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
+	m.learnt = slices.Compact(all)
 }
 
 func (m *Mask) learn(v value, secret bool, nested int) {
@@ -64,20 +81,21 @@ func (m *Mask) learn(v value, secret bool, nested int) {
 // Text is s with every secret value that was learnt masked. Ids and digests in it
 // stay whole: a "secret" that is a piece of one would hide what is talked about.
 func (m *Mask) Text(s string) string {
-	if m == nil || len(m.learnt) == 0 {
+	secrets := m.secrets()
+	if len(secrets) == 0 {
 		return s
 	}
 	var b strings.Builder
 	from := 0
 	for _, at := range ours().FindAllStringIndex(s, -1) {
-		if slices.Contains(m.learnt, s[at[0]:at[1]]) {
+		if slices.Contains(secrets, s[at[0]:at[1]]) {
 			continue
 		}
-		b.WriteString(m.replace(s[from:at[0]]))
+		b.WriteString(replace(s[from:at[0]], secrets))
 		b.WriteString(s[at[0]:at[1]])
 		from = at[1]
 	}
-	b.WriteString(m.replace(s[from:]))
+	b.WriteString(replace(s[from:], secrets))
 	return b.String()
 }
 
@@ -86,8 +104,8 @@ var ours = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\b[a-z]{3,4}_[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\bsha256-[a-z0-9]+:[0-9a-f]{64}\b`)
 })
 
-func (m *Mask) replace(s string) string {
-	for _, secret := range m.learnt {
+func replace(s string, secrets []string) string {
+	for _, secret := range secrets {
 		s = strings.ReplaceAll(s, secret, Masked)
 	}
 	return s
@@ -228,6 +246,8 @@ func excerptOf(s string) string {
 
 // Share makes m find what o learnt, too.
 func (m *Mask) Share(o *Mask) {
-	m.learnt = append(m.learnt, o.learnt...)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.learnt = append(slices.Clip(m.learnt), o.secrets()...)
 	m.tidy()
 }
