@@ -36,6 +36,19 @@ type Standing struct {
 	Note       string    `json:"note,omitempty"`
 }
 
+// MarshalJSON writes the time as every door does: UTC, always six decimals.
+func (s Standing) MarshalJSON() ([]byte, error) {
+	type plain Standing
+	at := ""
+	if !s.At.IsZero() {
+		at = s.At.UTC().Format("2006-01-02T15:04:05.000000Z")
+	}
+	return json.Marshal(struct {
+		plain
+		At string `json:"decided_at,omitempty"`
+	}{plain(s), at})
+}
+
 // Standing is what stands of d.
 func (d Decision) Standing() Standing {
 	at := d.DecidedAt
