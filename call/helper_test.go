@@ -25,6 +25,7 @@ import (
 	"github.com/placet-dev/placet/store"
 	"github.com/placet-dev/placet/store/sqlite"
 	"github.com/placet-dev/placet/tool"
+	"github.com/placet-dev/placet/txn"
 )
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -142,9 +143,22 @@ func (g *gate) hold(_ context.Context, c tool.Call) (json.RawMessage, error) {
 
 const schema = `{"type":"object","properties":{"order":{"type":"string"},"amount":{"type":"integer","minimum":0},"n":{"type":"integer"}},"additionalProperties":false}`
 
+// tester is what a world needs of *testing.T and of *rapid.T.
+type tester interface {
+	Helper()
+	Log(args ...any)
+	Error(args ...any)
+	Errorf(format string, args ...any)
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+	Failed() bool
+	Cleanup(func())
+	Context() context.Context
+}
+
 // world is one test's own: a store, a clock, a tool that needs approval, its spy.
 type world struct {
-	t      *testing.T
+	t      tester
 	ctx    context.Context
 	path   string
 	clock  *clock
@@ -162,19 +176,19 @@ type world struct {
 // setup is a world whose every closure runs twice.
 func setup(t *testing.T, change ...func(*call.Config)) *world {
 	t.Helper()
-	return setupWith(t, &sqlite.Hooks{Twice: true, Strict: true}, change...)
+	return setupIn(t, t.TempDir(), &sqlite.Hooks{Twice: true, Strict: true}, change...)
 }
 
 // quick is a world that runs as in production: for what is done very often, or
 // races for real.
 func quick(t *testing.T, change ...func(*call.Config)) *world {
 	t.Helper()
-	return setupWith(t, nil, change...)
+	return setupIn(t, t.TempDir(), nil, change...)
 }
 
-func setupWith(t *testing.T, hooks *sqlite.Hooks, change ...func(*call.Config)) *world {
+func setupIn(t tester, dir string, hooks *sqlite.Hooks, change ...func(*call.Config)) *world {
 	t.Helper()
-	w := &world{t: t, hooks: hooks, ctx: t.Context(), path: filepath.Join(t.TempDir(), "p.db"), clock: newClock(), policy: &rulings{version: "1"}, spy: &spy{}}
+	w := &world{t: t, hooks: hooks, ctx: t.Context(), path: filepath.Join(dir, "p.db"), clock: newClock(), policy: &rulings{version: "1"}, spy: &spy{}}
 	w.st = w.open()
 	t.Cleanup(func() {
 		if !w.altered && !t.Failed() {
@@ -216,7 +230,7 @@ func (w *world) register(change func(*tool.Tool)) {
 	}
 }
 
-func (w *world) executor(st *store.Store, change ...func(*call.Config)) *call.Executor {
+func (w *world) executor(st txn.Store, change ...func(*call.Config)) *call.Executor {
 	c := call.Config{Store: st, Tools: w.tools, Policy: w.policy, Now: w.clock.Now, Log: slog.New(slog.DiscardHandler)}
 	for _, f := range change {
 		f(&c)

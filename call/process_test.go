@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -39,7 +40,17 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	flag.Parse()
+	if !flagSet("rapid.checks") { // fewer where everything is slow, longer stories than the library's own
+		_ = flag.Set("rapid.checks", fmt.Sprint(rounds(150)))
+		_ = flag.Set("rapid.steps", "50")
+	}
 	goleak.VerifyTestMain(m)
+}
+
+func flagSet(name string) (set bool) {
+	flag.Visit(func(f *flag.Flag) { set = set || f.Name == name })
+	return set
 }
 
 // task is what another process has to do.
@@ -190,7 +201,7 @@ func (k task) command() *exec.Cmd {
 }
 
 // run is one action in a process of its own; killed: it did not live to tell.
-func (k task) run(t *testing.T) (word string, killed bool) {
+func (k task) run(t tester) (word string, killed bool) {
 	t.Helper()
 	cmd := k.command()
 	var out bytes.Buffer

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -22,7 +23,7 @@ import (
 
 func (w *world) backup() (file string) {
 	w.t.Helper()
-	file = filepath.Join(w.t.TempDir(), "backup.db")
+	file = filepath.Join(filepath.Dir(w.path), fmt.Sprintf("backup%d.db", w.clock.us.Load()))
 	if err := sqlite.Backup(w.ctx, w.path, file); err != nil {
 		w.t.Fatal(err)
 	}

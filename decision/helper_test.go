@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -30,4 +31,9 @@ func replaced(b []byte, from, to string) []byte {
 		panic("there is no " + from)
 	}
 	return bytes.Replace(b, []byte(from), []byte(to), 1)
+}
+
+// microseconds is a duration of n µs, kept within what a store can hold.
+func microseconds(n int64) time.Duration {
+	return time.Duration(n%(1<<50)) * time.Microsecond
 }
