@@ -1,0 +1,14 @@
+// Package placettest is for tests of programs that use Placet. It holds what such
+// a test needs and a program does not:
+//
+//   - [Open], a store in a temporary folder;
+//   - [Clock], a clock that stands still until it is moved;
+//   - [Reviewer], a person who answers approvals by rules;
+//   - [Witness], a tool whose effect can be counted from outside;
+//   - [CrashStore] and [EachCrash], a process that dies at a chosen place, and
+//     at each place there is.
+//
+// The usual test parks a call, lets a reviewer answer, resumes, and asks the
+// witness how often the tool ran. Its like with crashes is told once to EachCrash,
+// which tells it again for every commit that the program makes.
+package placettest
