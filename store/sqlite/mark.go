@@ -30,6 +30,8 @@ func (m meta) mark() mark { return mark{m.store, m.epoch, m.nextSeq - 1, m.lastA
 // store and in the mark.
 func (m meta) wentBack(k mark) string {
 	switch {
+	case k.lastAt == 0: // nothing was ever acknowledged
+		return ""
 	case m.store != k.store:
 		return fmt.Sprintf("it is store %s, and store %s was here before", m.store, k.store)
 	case m.epoch != k.epoch:

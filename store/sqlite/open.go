@@ -146,8 +146,8 @@ func (p *prepared) openFile() (err error) {
 	if err != nil {
 		return err
 	}
-	if !found || found && emptyFile(p.path) {
-		if marked {
+	if !found || emptyFile(p.path) {
+		if marked && k.lastAt > 0 {
 			return lostFile(p.path, k)
 		}
 		if err := createFile(p.path); err != nil {

@@ -450,6 +450,26 @@ func TestLostMark(t *testing.T) {
 	}
 }
 
+// A store in which nothing has happened can be thrown away without a word.
+func TestRemovedBeforeAnyUse(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Options{})
+	b.shut()
+	if err := os.Remove(b.path); err != nil {
+		t.Fatal(err)
+	}
+	again := reopen(t, b.path, Options{})
+	again.mustWrite("a")
+	again.shut()
+	if err := os.Remove(b.path); err != nil {
+		t.Fatal(err)
+	}
+	_, err := openEngine(context.Background(), b.path, Options{}, testMigrations())
+	if !errors.Is(err, txn.ErrRestored) || !strings.Contains(err.Error(), b.path+".mark") {
+		t.Errorf("after it was used: %v", err)
+	}
+}
+
 func TestReplacedWhileOpen(t *testing.T) {
 	t.Parallel()
 	for name, do := range map[string]func(path, backup string) error{
