@@ -161,7 +161,7 @@ func (e *Executor) reload(ctx context.Context, s subject) (subject, error) {
 	fresh.tool = tool
 	if s.grant == nil {
 		fresh.grant = nil
-		if fresh.call.Status != Unknown {
+		if fresh.call.Status != Unknown || fresh.call.ApprovalID != s.call.ApprovalID { // settled, tried again or asked about
 			return s, fresh.call.errState()
 		}
 		return fresh, fresh.unaltered()
