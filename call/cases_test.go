@@ -643,3 +643,79 @@ func TestMaxPending(t *testing.T) {
 		t.Errorf("got %+v, %v", res, err)
 	}
 }
+
+// Large arguments are kept to the byte or refused before anything is stored (case 091).
+func TestLargeArguments(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	args := func(n int, fill string) []byte {
+		b := []byte(`{"order":"`)
+		for len(b)+len(fill)+2 <= n {
+			b = append(b, fill...)
+		}
+		return append(append(b, strings.Repeat("x", n-len(b)-2)...), `"}`...)
+	}
+	for _, n := range []int{7_900, 8_000, 9_000, 1_000_000, tool.MaxArgs} {
+		for _, fill := range []string{"a", "😀"} {
+			a := args(n, fill)
+			p := w.park(string(a))
+			w.approve(p.ApprovalID)
+			res := w.resumed(p.ApprovalID, call.Succeeded)
+			runs := w.spy.calls()
+			if got := runs[len(runs)-1].Args; string(got) != string(a) || string(res.Args) != string(a) {
+				t.Errorf("%d bytes of %s came as %d", n, fill, len(got))
+			}
+			w.spy.then(func(context.Context, tool.Call) (json.RawMessage, error) { return json.RawMessage(`1`), nil })
+		}
+	}
+	stored := w.number(`SELECT count(*) FROM call`)
+	res, err := w.ex.Call(w.ctx, "refund", args(tool.MaxArgs+1, "a"))
+	if err != nil || res.Status != call.Invalid || w.number(`SELECT count(*) FROM call`) != stored {
+		t.Errorf("got %s, %v", res.Status, err)
+	}
+}
+
+// The policy judges exactly what will run, at the call and at the resume, in the same
+// bytes (cases 101, 102, 188, 192).
+func TestPolicySeesWhatRuns(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	args := " {\"order\":\"e\u0301 \\u00e9 <b>&\u2028\" , \"n\": 1E2}"
+	p := w.park(args)
+	w.approve(p.ApprovalID)
+	w.resumed(p.ApprovalID, call.Succeeded)
+	w.ran(args)
+	if len(w.policy.asked) != 2 {
+		t.Fatalf("asked %d times", len(w.policy.asked))
+	}
+	for _, r := range w.policy.asked {
+		if string(r.Args) != args || r.CallID != p.CallID || r.RunID != p.RunID || r.Tool.Name != "refund" || string(r.Tool.InputSchema) != schema {
+			t.Errorf("the policy was asked about %+v", r)
+		}
+	}
+}
+
+// The same verdict before the approval and at the resume (case 111).
+func TestIntegers(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	for args, valid := range map[string]bool{
+		`{"n":999999}`: true, `{"n":1000000}`: true, `{"n":1234567}`: true, `{"n":1e6}`: true, `{"n":1.0}`: true, `{"n":1.5}`: false,
+		`{"n":18446744073709551615}`: true, `{"n":1234567890123456789012345678901234567890}`: true, `{"n":9007199254740993}`: true, `{"n":"1"}`: false,
+	} {
+		res, err := w.ex.Call(w.ctx, "refund", []byte(args))
+		if !valid {
+			if res.Status != call.Invalid {
+				t.Errorf("%s: %+v, %v", args, res, err)
+			}
+			continue
+		}
+		p := w.parked(res, err)
+		w.approve(p.ApprovalID)
+		w.resumed(p.ApprovalID, call.Succeeded)
+		runs := w.spy.calls()
+		if got := string(runs[len(runs)-1].Args); got != args {
+			t.Errorf("%s ran as %s", args, got)
+		}
+	}
+}
