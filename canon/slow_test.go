@@ -29,7 +29,7 @@ func slowCanonical(src []byte) (string, error) {
 		return "", err
 	}
 	if _, err := d.ReadToken(); err != io.EOF {
-		return "", fmt.Errorf("after the value: %v", err)
+		return "", fmt.Errorf("after the value: %w", err)
 	}
 	return form, nil
 }
