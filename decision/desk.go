@@ -62,13 +62,14 @@ func Settle(tx Tx, prev Decision, ch Change, now time.Time) error {
 	return own.Settled(ch.Next, now)
 }
 
-// apply locks, asks the owner, steps and writes: the whole of a decision's
-// transaction. runID, if given, is the run the decision has to belong to.
-func apply(tx Tx, id, runID string, now time.Time, command func(epoch int64, waiting error) Command) (Change, error) {
+// apply locks, reads the clock, asks the owner, steps and writes: the whole of a
+// decision's transaction. runID, if given, is the run the decision has to belong to.
+func (o Operator) apply(tx Tx, id, runID string, command func(epoch int64, waiting error) Command) (Change, error) {
 	d, err := tx.LockDecision(id)
 	if err != nil {
 		return Change{}, err
 	}
+	now := o.clock(tx) // not before: the wait for the lock may have passed the deadline (case 052)
 	if d.Type != Approval || runID != "" && d.RunID != runID {
 		return Change{}, notFound(id, runID)
 	}
@@ -228,7 +229,7 @@ func (o Operator) Expire(ctx context.Context, approvalID string) (Decision, erro
 func (o Operator) run(ctx context.Context, id, runID string, command func(epoch int64, waiting error) Command) (Decision, error) {
 	var ch Change
 	err := event.Update(ctx, o.Store, o.Observer, func(tx Tx) (err error) {
-		ch, err = apply(tx, id, runID, o.clock(tx), command)
+		ch, err = o.apply(tx, id, runID, command)
 		return err
 	})
 	if err != nil {
