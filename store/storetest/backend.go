@@ -99,6 +99,7 @@ func Run(t *testing.T, b Backend) {
 		{"Concurrency", concurrency},
 		{"Follow", follow},
 		{"Failure", failure},
+		{"Order", order},
 		{"Processes", processes},
 		{"Restore", restore},
 		{"Regressions", regressions},

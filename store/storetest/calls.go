@@ -309,6 +309,9 @@ func callPages(w *world) {
 		if len(page) == 0 {
 			break
 		}
+		if len(got) > len(want) {
+			w.Fatal("the pages do not end")
+		}
 		for _, c := range page {
 			got, after = append(got, c.ID), c.ID
 		}

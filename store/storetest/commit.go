@@ -29,6 +29,7 @@ func commit(t *testing.T, b Backend) {
 		"after the end":         commitAfterEnd,
 		"a view writes nothing": viewWritesNothing,
 		"a view stands still":   viewStandsStill,
+		"a view ends":           viewEnds,
 		"durable":               commitDurable,
 		"cancelled before":      commitCancelledBefore,
 		"cancelled inside":      commitCancelledInside,
@@ -287,6 +288,23 @@ func viewStandsStill(w *world) {
 	if err != nil || first != second {
 		w.Errorf("one view saw %d events, then %d: %v", first, second, err)
 	}
+}
+
+// viewEnds: a view that goes on for longer than a second is told so, and keeps
+// neither the log from being cut nor others from reading.
+func viewEnds(w *world) {
+	v := w.with(w.open(Options{Once: true}))
+	err := v.view(func(tx store.Tx) error {
+		timer := time.NewTimer(1100 * time.Millisecond)
+		defer timer.Stop()
+		<-timer.C
+		_, err := tx.Call("call_none")
+		return err
+	})
+	if err == nil || errors.Is(err, decision.ErrNotFound) {
+		w.Errorf("a read after more than a second: %v", err)
+	}
+	w.same(0, len(v.look().Calls))
 }
 
 // commitDurable: what was acknowledged is there for who opens the store anew.

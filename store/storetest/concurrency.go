@@ -35,6 +35,7 @@ func concurrency(t *testing.T, b Backend) {
 		"patience under a lock":  patienceUnderALock,
 		"close under a lock":     closeUnderALock,
 		"opened at one time":     openedTogether,
+		"turns":                  takeTurns,
 		"a crowd that waits":     crowdThatWaits,
 	})
 }
@@ -585,6 +586,37 @@ func openedTogether(w *world) {
 		w.same(8, len(v.look().Calls))
 		v.verify()
 	}
+}
+
+// takeTurns: a busy process does not keep another one from writing.
+func takeTurns(w *world) {
+	c := w.insertCall(parkedCall())
+	quiet := w.with(w.open(Options{}))
+	busy := w.with(w.open(Options{}))
+	done := make(chan struct{})
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+					busy.write(park1)
+				}
+			}
+		})
+	}
+	ctx, cancel := context.WithTimeout(w.ctx, 10*time.Second)
+	defer cancel()
+	for n := range 30 {
+		if err := txn.Update(ctx, quiet.s, func(tx store.Tx) error { return tx.Append(c.Stream(), note("x")) }); err != nil {
+			w.Errorf("write %d beside a busy process: %v", n, err)
+			break
+		}
+	}
+	close(done)
+	wg.Wait()
 }
 
 // crowdThatWaits: many who wait for an event keep nobody from working (case 163),

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/store"
@@ -24,6 +25,8 @@ func decisions(t *testing.T, b Backend) {
 		"what is fixed":   decisionFixed,
 		"impossible rows": decisionImpossible,
 		"votes":           decisionVotes,
+		"owners":          decisionOwners,
+		"reason":          decisionReason,
 		"filters":         decisionFilters,
 		"pages":           decisionPages,
 		"due":             decisionDue,
@@ -247,7 +250,9 @@ func decisionVotes(w *world) {
 	w.write(func(tx store.Tx) error { return tx.PutDecision(d, first) })
 	d = w.decision(d.ID)
 	w.Log("a second vote of one person")
-	w.refused(nil, func(tx store.Tx) error { return tx.PutDecision(d, decision.Change{Next: d, Vote: first.Vote}) })
+	second := *first.Vote
+	second.By, second.Choice, second.At = "Ana Maria", decision.ChoiceReject, moment(5)
+	w.refused(nil, func(tx store.Tx) error { return tx.PutDecision(d, decision.Change{Next: d, Vote: &second}) })
 	w.Log("a vote in nothing")
 	stray := *first.Vote
 	stray.DecisionID = "apr_none"
@@ -255,6 +260,59 @@ func decisionVotes(w *world) {
 	other := *first.Vote
 	other.Principal, other.By, other.Note, other.Shown = "user:bo", hard[0], hard[1], "digest"
 	w.write(func(tx store.Tx) error { return tx.PutDecision(d, decision.Change{Next: d, Vote: &other}) })
+}
+
+// decisionOwners: what waits is bound to the transaction; what is not there is not found.
+func decisionOwners(w *world) {
+	c := w.insertCall(parkedCall())
+	d := w.insertDecision(pendingDecision(c))
+	c.ApprovalID = d.ID
+	w.write(func(tx store.Tx) error {
+		now, err := tx.Call(c.ID)
+		if err != nil {
+			return err
+		}
+		next := now
+		next.ApprovalID = d.ID
+		if err := tx.PutCall(now, next); err != nil {
+			return err
+		}
+		own, err := tx.Owner(d.Owner)
+		if err != nil {
+			return err
+		}
+		return own.Waiting(d) // sees what this transaction wrote
+	})
+	for _, kind := range []decision.OwnerKind{decision.OwnerCall, decision.OwnerRun, decision.OwnerJob} {
+		err := w.view(func(tx store.Tx) error {
+			own, err := tx.Owner(decision.Ref{Kind: kind, ID: "none"})
+			if err != nil {
+				return err
+			}
+			return own.Waiting(d)
+		})
+		if !errors.Is(err, decision.ErrNotFound) {
+			w.Errorf("a %s that is not there: %v", kind, err)
+		}
+	}
+}
+
+// decisionReason: the reason stands in the event that asked; a redacted one has none.
+func decisionReason(w *world) {
+	p := w.openShop(w.s, func(c *call.Config) { c.Policy = otherKind() })
+	a := p.mustPark(refund)
+	for run, want := range map[string]error{a.RunID: nil, "": nil, "other": decision.ErrNotFound} {
+		reason, err := w.s.ApprovalReason(w.ctx, run, a.ApprovalID)
+		if !errors.Is(err, want) || want == nil && reason != "the rules changed" {
+			w.Errorf("in run %q: %q, %v", run, reason, err)
+		}
+	}
+	if err := event.Redact(w.ctx, w.s, "call:"+a.CallID, 2, "Ana", ""); err != nil {
+		w.Fatal(err)
+	}
+	if reason, err := w.s.ApprovalReason(w.ctx, a.RunID, a.ApprovalID); err != nil || reason != "" {
+		w.Errorf("redacted: %q, %v", reason, err)
+	}
 }
 
 func decisionFilters(w *world) {
@@ -315,6 +373,9 @@ func decisionPages(w *world) {
 		})
 		if len(page) == 0 {
 			break
+		}
+		if len(got) > len(want) {
+			w.Fatal("the pages do not end")
 		}
 		for _, d := range page {
 			got, after = append(got, d.ID), d.ID

@@ -268,7 +268,9 @@ func (w *world) pages(stream string) (es []event.Event) {
 		if len(page.Events) == 0 {
 			return es
 		}
-		es, cursor = append(es, page.Events...), page.Cursor
+		if es, cursor = append(es, page.Events...), page.Cursor; len(es) > 10_000 {
+			w.Fatal("the pages do not end")
+		}
 	}
 }
 
