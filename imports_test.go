@@ -47,6 +47,7 @@ var law = map[string]string{
 var thirdParty = map[string]string{
 	"internal/id":     "github.com/google/uuid",
 	"request":         "github.com/go-json-experiment/json",
+	"call":            "github.com/go-json-experiment/json",
 	"tool":            "github.com/santhosh-tekuri/jsonschema github.com/go-json-experiment/json github.com/google/jsonschema-go",
 	"policy/rules":    "cel.dev/cel-go cel.dev/expr google.golang.org/protobuf github.com/go-json-experiment/json",
 	"internal/config": "go.yaml.in/yaml",
