@@ -481,10 +481,17 @@ func TestConsumeOnce(t *testing.T) {
 	g := inStatus(t, decision.Approved)
 	by, at := g, g
 	by.ConsumedBy, at.ConsumedAt = 1, noon
-	for _, d := range []decision.Decision{by, at} {
+	no := g
+	no.Choice = decision.ChoiceReject // and what was answered no is no grant, whatever its status says
+	for _, d := range []decision.Decision{by, at, no} {
 		if _, err := d.Step(decision.Consume{Attempt: 2}, noon); !errors.Is(err, decision.ErrAlreadyDecided) {
 			t.Errorf("spent again: %v", err)
 		}
+	}
+	denial := inStatus(t, decision.Rejected)
+	denial.Choice = decision.ChoiceApprove
+	if _, err := denial.Step(decision.Consume{}, noon); !errors.Is(err, decision.ErrAlreadyDecided) {
+		t.Errorf("a yes was returned as a no: %v", err)
 	}
 }
 
