@@ -1,7 +1,6 @@
 package examples
 
 import (
-	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -62,5 +61,5 @@ func runProgram(t *testing.T, source []byte) string {
 	if err != nil {
 		t.Fatalf("run: %v\n%s", err, out)
 	}
-	return strings.TrimSpace(string(bytes.ToValidUTF8(out, nil)))
+	return strings.TrimSpace(string(out))
 }

@@ -1,7 +1,6 @@
 package placettest_test
 
 import (
-	"context"
 	"errors"
 	"testing"
 
@@ -55,54 +54,56 @@ func TestDeathWakesWaiters(t *testing.T) {
 	}
 }
 
-func TestEachCrash(t *testing.T) {
+func TestCrashesAreCounted(t *testing.T) {
 	t.Parallel()
-	for name, declare := range map[string]func(*tool.Tool, *placettest.Witness){
-		"person": func(*tool.Tool, *placettest.Witness) {},
-		"probe":  func(tl *tool.Tool, w *placettest.Witness) { tl.Probe = w.Probe() },
-		"both":   func(tl *tool.Tool, w *placettest.Witness) { tl.Probe, tl.Idempotent = w.Probe(), true },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			placettest.EachCrash(t, placettest.Scenario{
-				Run: func(ctx context.Context, p *placettest.Process) error {
-					refund := p.Witness.Tool("refund")
-					declare(&refund, p.Witness)
-					_, err := patient(ctx, p, shop(t, p.Store, p.Store.Tool(refund)))
-					return err
-				},
-				Check: func(t *testing.T, p *placettest.Process) {
-					if n := len(p.Witness.Lines()); n != 1 {
-						t.Errorf("the tool ran %d times", n)
-					}
-				},
-			})
-		})
+	s := placettest.NewCrashStore(placettest.Open(t), placettest.Crash{})
+	w := placettest.NewWitness(t)
+	calls := shop(t, s, s.Tool(w.Tool("refund")))
+	waits := park(t, calls, "refund")
+	if n, err := (placettest.Reviewer{Store: s}).Approve(placettest.Any).Decide(t.Context()); n != 1 || err != nil {
+		t.Fatal(n, err)
+	}
+	resume(t, calls, waits)
+	refused := errors.New("refused")
+	if err := s.Update(t.Context(), func(txn.Tx) error { return refused }); !errors.Is(err, refused) {
+		t.Fatal(err)
+	}
+	// Parked, decided, started, finished; what was refused is no commit.
+	got := s.Crashes()
+	if len(got) != 2*4+1 || got[0].String() != "before commit 1" || got[7].String() != "after commit 4" || got[8].String() != "after effect 1" {
+		t.Errorf("got %v", got)
 	}
 }
 
-// patient works for a call until it has ended, as a worker does: it lets a person
-// answer, and asks a second time where the outcome is unknown, since a probe can
-// be sure only once the dead process had its time.
-func patient(ctx context.Context, p *placettest.Process, calls *call.Executor) (call.Result, error) {
-	ana := placettest.Reviewer{Store: p.Store, By: "ana"}.
-		Approve(placettest.Any).
-		Approve(p.Witness.Missing).
-		Reject(p.Witness.Done, "It was done.")
-	message := []byte(`{"v":1,"run_id":"r","call_id":"c","tool":"refund","args":{"amount":500}}`)
-	for unknown := 0; ; {
-		res, err := calls.Handle(ctx, message)
-		var waits *call.PendingError
-		switch {
-		case errors.As(err, &waits):
-			if _, err := ana.Decide(ctx); err != nil {
-				return res, err
-			}
-		case err == nil && res.Status == call.Unknown && unknown < 1:
-			unknown++
-			p.Clock.Advance(call.DefaultLease)
-		default:
-			return res, err
-		}
+func TestEffectThatNobodyHearsOf(t *testing.T) {
+	t.Parallel()
+	st, w := placettest.Open(t), placettest.NewWitness(t)
+	dying := placettest.NewCrashStore(st, placettest.Crash{Moment: placettest.AfterEffect, N: 1})
+	calls := shop(t, dying, dying.Tool(w.Tool("refund")))
+	waits := park(t, calls, "refund")
+	if _, err := (placettest.Reviewer{Store: st}).Approve(placettest.Any).Decide(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := calls.Resume(t.Context(), waits.ApprovalID, nil); !errors.Is(err, placettest.ErrDead) {
+		t.Errorf("got %v", err)
+	}
+	if n := w.Count(waits.CallID); n != 1 {
+		t.Errorf("the tool ran %d times", n)
+	}
+	// The next process finds an attempt whose lease has not ended.
+	if _, err := shop(t, st, w.Tool("refund")).Resume(t.Context(), waits.ApprovalID, nil); !errors.Is(err, call.ErrAlreadyDecided) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestDeadProcessStartsNoTool(t *testing.T) {
+	t.Parallel()
+	s, w := placettest.NewCrashStore(placettest.Open(t), placettest.Crash{}), placettest.NewWitness(t)
+	refund := s.Tool(w.Tool("refund"))
+	s.Die()
+	s.Die()
+	_, err := refund.Run.Run(t.Context(), tool.Call{CallID: "c", Args: order})
+	if !errors.Is(err, tool.ErrNotStarted) || !errors.Is(err, placettest.ErrDead) || len(w.Lines()) > 0 {
+		t.Errorf("got %v, %v", err, w.Lines())
 	}
 }

@@ -9,6 +9,6 @@
 //     at each place there is.
 //
 // The usual test parks a call, lets a reviewer answer, resumes, and asks the
-// witness how often the tool ran. Its like with crashes is told once to EachCrash,
-// which tells it again for every commit that the program makes.
+// witness how often the tool ran. Written as a [Scenario], EachCrash repeats it
+// for every commit that the program makes.
 package placettest

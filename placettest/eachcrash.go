@@ -9,6 +9,7 @@ import (
 
 	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/event"
+	"github.com/placet-dev/placet/store"
 	"github.com/placet-dev/placet/store/sqlite"
 )
 
@@ -22,10 +23,10 @@ type Scenario struct {
 	// checked but the log's chain and that Run returned no error.
 	Check func(t *testing.T, p *Process)
 	// Downtime is how far the clock is moved between two processes. Default: two
-	// leases, so that an attempt of the dead process counts as lost.
+	// default leases, so that an attempt of the dead process counts as lost.
 	Downtime time.Duration
 	// Crashes is how many processes die, one after the other, before one may live.
-	// The number of stories grows with its power. Default: 1.
+	// There are as many stories as ways to choose their places. Default: 1.
 	Crashes int
 }
 
@@ -62,29 +63,35 @@ func EachCrash(t *testing.T, s Scenario) {
 // tell tells the story with these crashes, then those with one more.
 func (s Scenario) tell(t *testing.T, crashes []Crash) {
 	t.Helper()
-	last := s.live(t, crashes)
-	if t.Failed() || len(crashes) == s.Crashes {
+	places := s.live(t, crashes)
+	switch {
+	case t.Failed() || len(crashes) == s.Crashes:
 		return
+	case len(places) == 0 && len(crashes) == 0:
+		t.Fatal("the scenario made no commit, so there is no place to crash at; does it use Process.Store?")
 	}
-	for _, c := range last.Store.Crashes() {
+	for _, c := range places {
 		t.Run(strings.ReplaceAll(c.String(), " ", "-"), func(t *testing.T) {
 			s.tell(t, append(crashes[:len(crashes):len(crashes)], c))
 		})
 	}
 }
 
-// live starts a process for each crash, and one more that lives.
-func (s Scenario) live(t *testing.T, crashes []Crash) *Process {
+// live starts a process for each crash, and one more that lives. It returns the
+// places at which that one could have died.
+func (s Scenario) live(t *testing.T, crashes []Crash) []Crash {
 	t.Helper()
 	dir := t.TempDir()
 	p := &Process{Clock: &Clock{}, Witness: WitnessAt(t, filepath.Join(dir, "witness.jsonl")), Dir: dir}
 	for _, c := range crashes {
-		_ = s.start(t, p, c) // whatever a process says whose store is dead
+		p = s.die(t, p, c)
 		p.Clock.Advance(s.Downtime)
 	}
-	if err := s.start(t, p, Crash{}); err != nil {
+	p, _ = p.next(t, Crash{})
+	if err := s.run(t, p); err != nil {
 		t.Fatalf("process %d, after %v: %v", p.N, crashes, err)
 	}
+	places := p.Store.Crashes() // before Check, which may use the store too
 	report, err := event.Verify(t.Context(), p.Store, nil)
 	if err != nil || report.Break != nil {
 		t.Fatalf("the log after %v: %+v %v", crashes, report.Break, err)
@@ -92,26 +99,40 @@ func (s Scenario) live(t *testing.T, crashes []Crash) *Process {
 	if s.Check != nil {
 		s.Check(t, p)
 	}
+	return places
+}
+
+// die is a process that dies at c, or at its end if it does not come so far.
+func (s Scenario) die(t *testing.T, before *Process, c Crash) *Process {
+	t.Helper()
+	p, store := before.next(t, c)
+	err := s.run(t, p)
+	if p.Store.Dead() {
+		t.Logf("process %d died %s: %v", p.N, c, err)
+	} else {
+		t.Logf("process %d did not come to %s this time: %v", p.N, c, err)
+		p.Store.Die()
+	}
+	if err := store.Close(); err != nil {
+		t.Errorf("close the store of process %d: %v", p.N, err)
+	}
 	return p
 }
 
-// start is one process from its first line to its last.
-func (s Scenario) start(t *testing.T, p *Process, c Crash) error {
+func (s Scenario) run(t *testing.T, p *Process) error {
 	t.Helper()
-	store := OpenFile(t, filepath.Join(p.Dir, "placet.db"), &sqlite.Options{Now: p.Clock.Now})
-	p.N++
-	p.Store = NewCrashStore(store, c)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	err := s.Run(ctx, p)
-	if c != (Crash{}) {
-		if !p.Store.Dead() {
-			t.Logf("process %d did not come to %s this time; it dies at its end", p.N, c)
-			p.Store.Die()
-		}
-		if err := store.Close(); err != nil {
-			t.Errorf("close the store of process %d: %v", p.N, err)
-		}
-	}
-	return err
+	return s.Run(ctx, p)
+}
+
+// next is the process after p: another value, since what p left running must not
+// come upon a store that lives.
+func (p *Process) next(t *testing.T, c Crash) (*Process, *store.Store) {
+	t.Helper()
+	st := OpenFile(t, filepath.Join(p.Dir, "placet.db"), &sqlite.Options{Now: p.Clock.Now, Hooks: strict()})
+	q := *p
+	q.N++
+	q.Store = NewCrashStore(st, c)
+	return &q, st
 }

@@ -15,10 +15,10 @@ import (
 // there only now and then fails here at once.
 func Open(t testing.TB) *store.Store {
 	t.Helper()
-	return OpenFile(t, filepath.Join(t.TempDir(), "placet.db"), &sqlite.Options{
-		Hooks: &sqlite.Hooks{Twice: true, Strict: true},
-	})
+	return OpenFile(t, filepath.Join(t.TempDir(), "placet.db"), &sqlite.Options{Hooks: strict()})
 }
+
+func strict() *sqlite.Hooks { return &sqlite.Hooks{Twice: true, Strict: true} }
 
 // OpenFile opens the store at path, for a test that has a file opened twice or
 // sets a [Clock]: &sqlite.Options{Now: clock.Now}. o may be nil. The store is

@@ -78,17 +78,24 @@ var requested = []event.Type{event.ApprovalRequested}
 // Run answers what is pending and then what comes, in the order in which it was
 // asked. It returns nil once ctx has ended, and an error that an answer met with.
 func (r Reviewer) Run(ctx context.Context) error {
-	var at event.Cursor
-	for {
+	err := r.follow(ctx)
+	select {
+	case <-ctx.Done():
+		return nil
+	default:
+		return err
+	}
+}
+
+// follow goes on until something fails; the end of ctx does.
+func (r Reviewer) follow(ctx context.Context) error {
+	for at := event.Cursor(""); ; {
 		next, err := event.Wait(ctx, r.Store, event.Waiting{After: at, Types: requested})
-		if err == nil {
-			at = next.Cursor
-			_, err = r.decide(ctx, next.Event.Subject)
+		if err != nil {
+			return err
 		}
-		switch {
-		case ctx.Err() != nil:
-			return nil
-		case err != nil:
+		at = next.Cursor
+		if _, err := r.decide(ctx, next.Event.Subject); err != nil {
 			return err
 		}
 	}

@@ -14,7 +14,8 @@ import (
 	"github.com/placet-dev/placet/tool"
 )
 
-// Line is what a [Witness] wrote of one run of a tool.
+// Line is what a [Witness] wrote of one run of a tool. Args are as JSON, without
+// the white space between.
 type Line struct {
 	CallID  string          `json:"call_id"`
 	RunID   string          `json:"run_id"`

@@ -1,8 +1,8 @@
 // Queue is a worker over a queue that delivers at least once. Its messages are
 // files in a folder. Each is delivered twice here; each mail is sent once.
 //
-//	go run ./examples/queue            # works in a new temporary folder
-//	go run ./examples/queue /some/dir
+//	go run ./examples/queue                # works in the folder queue-example
+//	go run ./examples/queue                # the same messages again: no mail is sent
 package main
 
 import (
@@ -24,24 +24,21 @@ type mail struct {
 }
 
 func main() {
-	dir, err := folder(os.Args[1:])
-	if err == nil {
-		err = run(context.Background(), os.Stdout, dir)
+	dir := "queue-example"
+	if len(os.Args) > 1 {
+		dir = os.Args[1]
 	}
-	if err != nil {
+	if err := run(context.Background(), os.Stdout, dir); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func folder(args []string) (string, error) {
-	if len(args) > 0 {
-		return args[0], os.MkdirAll(args[0], 0o700)
-	}
-	return os.MkdirTemp("", "placet-queue-")
-}
-
 func run(ctx context.Context, out io.Writer, dir string) error {
+	q, err := openQueue(dir)
+	if err != nil {
+		return err
+	}
 	st, err := sqlite.Open(ctx, filepath.Join(dir, "placet.db"), nil)
 	if err != nil {
 		return err
@@ -50,10 +47,6 @@ func run(ctx context.Context, out io.Writer, dir string) error {
 	sent := 0
 	tools, err := tool.NewRegistry(tool.MustNew("send_mail", "Send a mail.", tool.RemoteMutation,
 		func(_ context.Context, m mail) (string, error) { sent++; return "sent to " + m.To, nil }, nil))
-	if err != nil {
-		return err
-	}
-	q, err := openQueue(filepath.Join(dir, "queue"))
 	if err != nil {
 		return err
 	}

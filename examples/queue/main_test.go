@@ -26,7 +26,7 @@ func TestQueueDeliversTwiceAndSendsOnce(t *testing.T) {
 		}
 	}
 	for _, left := range []string{"ready", "taken"} {
-		if files, err := os.ReadDir(filepath.Join(dir, "queue", left)); err != nil || len(files) > 0 {
+		if files, err := os.ReadDir(filepath.Join(dir, left)); err != nil || len(files) > 0 {
 			t.Errorf("%s holds %v, %v", left, files, err)
 		}
 	}
@@ -52,7 +52,7 @@ func TestQueueDropsAndKeeps(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
 	dir := t.TempDir()
-	q, err := openQueue(filepath.Join(dir, "queue"))
+	q, err := openQueue(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,5 @@
+//go:build !race
+
+package placettest_test
+
+const raceFactor = 1
