@@ -7,6 +7,10 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	// What the program imports: a change of it makes the cached result stale.
+	_ "github.com/placet-dev/placet/call"
+	_ "github.com/placet-dev/placet/store/sqlite"
 )
 
 var (
