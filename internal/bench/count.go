@@ -81,7 +81,7 @@ func (b *bench) countFlushes(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	const few, many = 100, 400
+	few, many := b.probed/30, b.probed/6
 	n := [2]int{}
 	for i, cycles := range []int{few, many} {
 		path := b.path(fmt.Sprintf("flushes-%d", i))
@@ -95,7 +95,7 @@ func (b *bench) countFlushes(ctx context.Context) error {
 			return err
 		}
 	}
-	b.line("flushes: %.2f for each cycle of one caller", float64(n[1]-n[0])/(many-few))
+	b.line("flushes: %.2f for each cycle of one caller", float64(n[1]-n[0])/float64(many-few))
 	return nil
 }
 

@@ -20,6 +20,8 @@ type bench struct {
 	slice   time.Duration // how long one side is measured before it is the other's turn
 	rounds  int           // turns of each side
 	records int64
+	parked  int // pending approvals in the long file
+	probed  int // cycles of a process whose memory and flushes are looked at
 	callers int // only so many at once; 0: each of the usual numbers
 }
 
@@ -47,7 +49,7 @@ func main() {
 }
 
 func run(args []string) error {
-	b := &bench{out: os.Stdout}
+	b := &bench{out: os.Stdout, parked: 2000, probed: 3000}
 	fs := flag.NewFlagSet("bench", flag.ExitOnError)
 	only := fs.String("only", "", "comma-separated sections; default: all of machine, count, rate, allowed, canon, start, records")
 	fs.DurationVar(&b.slice, "slice", time.Second, "how long one side is measured before it is the other's turn")

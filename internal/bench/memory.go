@@ -11,13 +11,12 @@ import (
 
 // compareMemory has one process for each file do the same work.
 func (b *bench) compareMemory(ctx context.Context, empty, long string) error {
-	const cycles = 3000
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
 	for _, f := range []struct{ name, path string }{{"empty file", empty}, {"long file", long}} {
-		cmd := exec.CommandContext(ctx, self, "-probe", f.path, "-rounds", strconv.Itoa(cycles))
+		cmd := exec.CommandContext(ctx, self, "-probe", f.path, "-rounds", strconv.Itoa(b.probed))
 		cmd.Stderr = os.Stderr
 		out, err := cmd.Output()
 		if err != nil {

@@ -150,8 +150,7 @@ func (b *bench) compareRates(ctx context.Context, empty, long string) error {
 
 // pendingPage measures what an inbox asks for first, with many pending ones.
 func (b *bench) pendingPage(ctx context.Context, w *world) error {
-	const parked = 2000
-	for range parked {
+	for range b.parked {
 		if _, err := w.park(ctx); err != nil {
 			return err
 		}
@@ -163,6 +162,6 @@ func (b *bench) pendingPage(ctx context.Context, w *world) error {
 		return err
 	}
 	each, err := b.timeOf(func() error { _, err := w.op.Pending(ctx, 0); return err })
-	b.line("first page of pending approvals, %d of %d: %s, the first time %s", len(list), parked, micro(each), micro(first))
+	b.line("first page of pending approvals, %d of %d: %s, the first time %s", len(list), b.parked, micro(each), micro(first))
 	return err
 }
