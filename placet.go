@@ -11,13 +11,13 @@ import (
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/policy"
-	"github.com/placet-dev/placet/store"
 	"github.com/placet-dev/placet/tool"
+	"github.com/placet-dev/placet/txn"
 )
 
 // Config says what Placet works with. Store and Tools are required.
 type Config struct {
-	Store *store.Store
+	Store txn.Store // what sqlite.Open returned
 	Tools *tool.Registry
 	// Policy judges each request. Default: by side-effect class.
 	Policy policy.Policy
