@@ -106,7 +106,7 @@ func notFound(id, runID string) error {
 type Operator struct {
 	Store    txn.Store
 	Observer event.Observer
-	Now      func() time.Time // judges deadlines and stamps decisions; nil: the wall clock
+	Now      func() time.Time // judges deadlines and stamps decisions; nil: the store's clock, on SQLite the wall clock
 
 	// Principal is who was proved to act, Verified that it was proved to
 	// somebody other than the store's own user. Adapters set them.

@@ -10,7 +10,7 @@ import (
 )
 
 // The functions below are the Operator's methods for callers with a store and
-// the wall clock. observer may be nil.
+// the clock of the store. observer may be nil.
 
 // Approve is [Operator.Approve].
 func Approve(ctx context.Context, s txn.Store, observer event.Observer, runID, approvalID, by, note string) error {
