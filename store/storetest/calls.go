@@ -274,9 +274,18 @@ func callFilters(w *world) {
 		all = append(all, w.insertCall(c))
 	}
 	for _, q := range []call.Query{
-		{Space: "main"}, {Space: "other"}, {Space: "none"}, {Space: "main", Status: call.Pending}, {Space: "main", RunID: "run1"},
-		{Space: "main", RunID: "run1", Status: call.Running}, {Space: "main", Prefix: "call_"}, {Space: "main", Prefix: "call"},
-		{Space: "main", Prefix: "apr_"}, {Space: "main", Prefix: all[1].ID[:30]}, {Space: "main", Prefix: "CALL_"}, {Space: "main", Prefix: "%"},
+		{Space: "main"},
+		{Space: "other"},
+		{Space: "none"},
+		{Space: "main", Status: call.Pending},
+		{Space: "main", RunID: "run1"},
+		{Space: "main", RunID: "run1", Status: call.Running},
+		{Space: "main", Prefix: "call_"},
+		{Space: "main", Prefix: "call"},
+		{Space: "main", Prefix: "apr_"},
+		{Space: "main", Prefix: all[1].ID[:30]},
+		{Space: "main", Prefix: "CALL_"},
+		{Space: "main", Prefix: "%"},
 	} {
 		w.same(selected(all, q), read(w, func(tx store.Tx) ([]call.Call, error) { return tx.Calls(q) }))
 	}

@@ -335,11 +335,23 @@ func decisionFilters(w *world) {
 		all = append(all, w.insertDecision(d))
 	}
 	for _, q := range []decision.Query{
-		{Space: "main"}, {Space: "other"}, {Space: "none"}, {Space: "main", Status: decision.Pending}, {Space: "main", Status: decision.Consumed},
-		{Space: "main", Type: decision.Approval}, {Space: "main", Type: decision.Question}, {Space: "main", Open: true},
-		{Space: "main", Status: decision.Pending, Open: true, Type: decision.Approval}, {Space: "main", RunID: "run1"},
-		{Space: "main", CallID: c.ID}, {Space: "main", CallID: o.ID}, {Space: "other", CallID: o.ID, RunID: "run0"},
-		{Space: "main", Prefix: "apr_"}, {Space: "main", Prefix: "apr%"}, {Space: "main", Prefix: all[1].ID}, {Space: "main", After: all[6].ID},
+		{Space: "main"},
+		{Space: "other"},
+		{Space: "none"},
+		{Space: "main", Status: decision.Pending},
+		{Space: "main", Status: decision.Consumed},
+		{Space: "main", Type: decision.Approval},
+		{Space: "main", Type: decision.Question},
+		{Space: "main", Open: true},
+		{Space: "main", Status: decision.Pending, Open: true, Type: decision.Approval},
+		{Space: "main", RunID: "run1"},
+		{Space: "main", CallID: c.ID},
+		{Space: "main", CallID: o.ID},
+		{Space: "other", CallID: o.ID, RunID: "run0"},
+		{Space: "main", Prefix: "apr_"},
+		{Space: "main", Prefix: "apr%"},
+		{Space: "main", Prefix: all[1].ID},
+		{Space: "main", After: all[6].ID},
 	} {
 		w.same(chosen(all, q), read(w, func(tx store.Tx) ([]decision.Decision, error) { return tx.Decisions(q) }))
 	}

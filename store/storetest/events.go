@@ -169,11 +169,21 @@ func eventFilters(w *world) {
 	all := w.events(event.Query{})
 	w.same(32, len(all))
 	for _, q := range []event.Query{
-		{Types: []event.Type{event.CallStarted}}, {Types: []event.Type{event.CallFinished, "call.Started"}}, {Types: []event.Type{"none"}},
-		{Subject: "s1"}, {Subject: "S1"}, {Stream: a.Stream(), Subject: "s1"}, {Stream: a.Stream(), Subject: "s2", Limit: 2},
-		{Stream: b.Stream(), Types: []event.Type{event.CallStarted}, Subject: "s0"}, {Stream: a.Stream(), After: 5, Limit: 3},
-		{After: 7, Limit: 4}, {After: 7, Types: []event.Type{event.CallFinished}, Limit: 3}, {After: 32}, {Stream: a.Stream(), After: 16},
-		{Stream: a.Stream(), Limit: 1}, {Limit: 1, Subject: "s2"},
+		{Types: []event.Type{event.CallStarted}},
+		{Types: []event.Type{event.CallFinished, "call.Started"}},
+		{Types: []event.Type{"none"}},
+		{Subject: "s1"},
+		{Subject: "S1"},
+		{Stream: a.Stream(), Subject: "s1"},
+		{Stream: a.Stream(), Subject: "s2", Limit: 2},
+		{Stream: b.Stream(), Types: []event.Type{event.CallStarted}, Subject: "s0"},
+		{Stream: a.Stream(), After: 5, Limit: 3},
+		{After: 7, Limit: 4},
+		{After: 7, Types: []event.Type{event.CallFinished}, Limit: 3},
+		{After: 32},
+		{Stream: a.Stream(), After: 16},
+		{Stream: a.Stream(), Limit: 1},
+		{Limit: 1, Subject: "s2"},
 	} {
 		w.Logf("%+v", q)
 		w.same(picked(all, q), w.events(q))

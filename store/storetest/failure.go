@@ -144,7 +144,7 @@ func (w *world) play(s *store.Store, start int64) *play {
 
 // executor is another process's engine over the same store and tools.
 func (p *play) executor(change func(*call.Config)) *call.Executor {
-	c := p.Config
+	c := p.Config()
 	change(&c)
 	return call.NewExecutor(c)
 }

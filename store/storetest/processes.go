@@ -45,7 +45,7 @@ func playRole(t *testing.T, b Backend, role string) {
 		t.Fatal(err)
 	}
 	place := b.At(t, p.Address)
-	w := &world{T: t, b: b, place: place, s: place.Open(t, Options{Once: true}), ctx: t.Context()}
+	w := &world{T: t, b: b, place: place, s: place.Open(t, Options{Once: true, Busy: patience}), ctx: t.Context()}
 	out := os.NewFile(3, "told")
 	say := func(words ...string) { _, _ = out.WriteString(strings.Join(words, " ") + "\n") }
 	switch p.Role {

@@ -16,7 +16,7 @@ import (
 )
 
 // patience bounds every wait of a test. It is long: it only ends what hangs.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // world is one test's own store and what it takes to use it.
 type world struct {
