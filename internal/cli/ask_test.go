@@ -13,6 +13,7 @@ import (
 
 	"github.com/creack/pty"
 
+	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/decision"
 )
 
@@ -238,8 +239,7 @@ func TestDecidedElsewhereEndsTheQuestion(t *testing.T) {
 
 func TestDeadlineEndsTheQuestion(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.ex.ApprovalTTL = 4 * time.Second // long enough to see the question
+	w := newWorldWith(t, call.Config{ApprovalTTL: 4 * time.Second}) // long enough to see the question
 	p := w.park()
 	s := w.atTerminal("approve", p.ApprovalID)
 	code, text := s.end()

@@ -26,6 +26,15 @@ type waiter struct {
 }
 
 func (w waiter) do(ctx context.Context, parked *call.PendingError) error {
+	err := w.untilDecided(ctx, parked)
+	if told := exitCode(0); err != nil && ctx.Err() != nil && !errors.As(err, &told) {
+		w.tellParked(parked) // interrupted: the call is parked all the same, and its id is worth knowing
+		return exitCode(exitParked)
+	}
+	return err
+}
+
+func (w waiter) untilDecided(ctx context.Context, parked *call.PendingError) error {
 	for {
 		_, d, err := w.standing(ctx, parked)
 		switch {
@@ -38,10 +47,6 @@ func (w waiter) do(ctx context.Context, parked *call.PendingError) error {
 		if errors.Is(err, errWaited) {
 			w.tellParked(parked)
 			return exitCode(exitTimeout)
-		}
-		if ctx.Err() != nil { // the call is parked all the same, and its id is worth knowing
-			w.tellParked(parked)
-			return exitCode(exitParked)
 		}
 		if err != nil {
 			return err
@@ -114,7 +119,7 @@ func (w waiter) goOn(ctx context.Context, p *call.PendingError) error {
 	switch {
 	case errors.As(err, &again):
 		if again.ApprovalID != p.ApprovalID && remaining(w.until) > 0 {
-			return w.do(ctx, again)
+			return w.untilDecided(ctx, again)
 		}
 		w.tellParked(again)
 		return exitCode(exitTimeout)

@@ -31,6 +31,12 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
+	return newWorldWith(t, call.Config{})
+}
+
+// newWorldWith takes what the executor should have besides the world's own.
+func newWorldWith(t *testing.T, c call.Config) *world {
+	t.Helper()
 	w := &world{t: t, dir: t.TempDir()}
 	if err := copyWorld(w.dir); err != nil {
 		t.Fatal(err)
@@ -43,7 +49,8 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { w.store.Close() })
-	w.ex = call.NewExecutor(call.Config{Store: w.store, Tools: conf.Tools, Policy: conf.Policy, Guards: conf.Guards})
+	c.Store, c.Tools, c.Policy, c.Guards = w.store, conf.Tools, conf.Policy, conf.Guards
+	w.ex = call.NewExecutor(c)
 	return w
 }
 

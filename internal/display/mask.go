@@ -200,6 +200,9 @@ func (m *Mask) scrub(v value) value {
 	return out
 }
 
+// maxName is how many characters of a field's name are shown.
+const maxName = 100
+
 // Fields takes a masked document apart into lines.
 func (m *Mask) Fields(doc []byte) []Field {
 	whole, err := parse(doc)
@@ -209,7 +212,7 @@ func (m *Mask) Fields(doc []byte) []Field {
 	masked := m.tree(doc)
 	fs := make([]Field, len(whole.members))
 	for i, c := range whole.members {
-		fs[i] = m.field(Line(m.Text(c.key)), c.val, masked.members[i].val, 0)
+		fs[i] = m.field(Excerpt(m.Text(c.key), maxName), c.val, masked.members[i].val, 0)
 	}
 	return fs
 }

@@ -132,10 +132,6 @@ func (v value) string(st style) string {
 	return b.String()
 }
 
-// Value is one JSON document on one line for people. What is not JSON is shown
-// as the text it is.
-func Value(doc []byte) string { return (*Mask)(nil).Value(doc) }
-
 // Field is one line of a document: a member of an object, or the whole of
 // anything else.
 type Field struct {
@@ -143,6 +139,3 @@ type Field struct {
 	Text string // fit to be shown, cut to an excerpt
 	Size int    // bytes of the value: of a string its text, of anything else its JSON
 }
-
-// Fields takes a document apart into lines.
-func Fields(doc []byte) []Field { return (*Mask)(nil).Fields(doc) }
