@@ -204,7 +204,7 @@ func lookWork(ctx context.Context, f *findings, st *store.Store, conf *config.Co
 	}
 	f.ok("pending", "%s waiting for a person", upTo(len(pending), "approval"))
 	if overdue > 0 {
-		f.attention("overdue", "%s of them past the deadline: deciding or resuming ends it", upTo(overdue, "approval"))
+		f.attention("overdue", "%s past the deadline: deciding or resuming ends it", upTo(overdue, "approval"))
 	}
 	lookGrants(f, granted, conf)
 	if n := len(unknown); n > 0 {
@@ -226,7 +226,7 @@ func upTo(n int, noun string) string {
 
 // lookGrants finds approved work that nobody with this configuration can run.
 func lookGrants(f *findings, granted []decision.Decision, conf *config.Config) {
-	f.ok("approved", "%s of a yes that is not used yet", upTo(len(granted), "approval"))
+	f.ok("approved", "%s approved and not run yet", upTo(len(granted), "call"))
 	if conf == nil {
 		return
 	}
