@@ -57,13 +57,15 @@ const (
 // Open wires the engines. It starts nothing. A configuration that cannot work
 // is call.ErrUsage with a sentence that says what is wrong.
 func Open(c Config) (*Placet, error) {
-	switch {
-	case c.Store == nil:
-		return nil, call.ErrUsage.Say("placet.Config.Store is missing.").Hint("Set it to what sqlite.Open returned.")
-	case c.Tools == nil:
-		return nil, call.ErrUsage.Say("placet.Config.Tools is missing.").Hint("Set it to a tool.Registry.")
-	case c.Sweep < 0:
-		return nil, call.ErrUsage.Say("placet.Config.Sweep is negative.")
+	calls := call.Config{
+		Store: c.Store, Tools: c.Tools, Policy: c.Policy, Guards: c.Guards, Observer: c.Observer,
+		ApprovalTTL: c.ApprovalTTL, GrantTTL: c.GrantTTL, Log: c.Log,
+	}
+	if err := calls.Validate(); err != nil {
+		return nil, err
+	}
+	if c.Sweep < 0 {
+		return nil, call.ErrUsage.Say("placet.Config.Sweep is negative.").Hint("0 means every 5 s.")
 	}
 	if c.Sweep == 0 {
 		c.Sweep = defaultSweep
@@ -72,10 +74,7 @@ func Open(c Config) (*Placet, error) {
 		c.Log = slog.Default()
 	}
 	return &Placet{
-		Calls: call.NewExecutor(call.Config{
-			Store: c.Store, Tools: c.Tools, Policy: c.Policy, Guards: c.Guards, Observer: c.Observer,
-			ApprovalTTL: c.ApprovalTTL, GrantTTL: c.GrantTTL, Log: c.Log,
-		}),
+		Calls:    call.NewExecutor(calls),
 		Operator: decision.Operator{Store: c.Store, Observer: c.Observer},
 		every:    c.Sweep,
 		log:      c.Log,

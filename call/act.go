@@ -42,9 +42,12 @@ func (e *Executor) refuse(ctx context.Context, s subject, v verdict) (Result, er
 		return Result{Status: Denied, Kind: v.refuse.kind, Message: v.refuse.message, RunID: s.call.RunID, Args: s.call.Args}, nil
 	}
 	var next Call
-	err := event.Update(ctx, e.Store, e.Observer, func(tx Tx) error {
-		c := s.call
-		c.CreatedAt = tx.Now()
+	err := event.Update(ctx, e.conf.Store, e.conf.Observer, func(tx Tx) error {
+		next = Call{}
+		c, err := e.lock(tx, s, v)
+		if err != nil {
+			return err
+		}
 		ch, err := c.Step(Refuse{Kind: v.refuse.kind, Message: v.refuse.message, Actor: event.System}, tx.Now())
 		if err != nil {
 			return err
@@ -73,7 +76,8 @@ func insert(tx Tx, c Call, es []event.Event, key *IdempotencyKey) error {
 // grant of the same call is superseded.
 func (e *Executor) park(ctx context.Context, s subject, v verdict) (Result, error) {
 	var asked decision.Decision
-	err := event.Update(ctx, e.Store, e.Observer, func(tx Tx) error {
+	err := event.Update(ctx, e.conf.Store, e.conf.Observer, func(tx Tx) error {
+		asked = decision.Decision{}
 		c, err := e.lock(tx, s, v)
 		if err != nil {
 			return err
@@ -126,10 +130,10 @@ func (e *Executor) stamp(tx Tx, d decision.Decision, ttl time.Duration) decision
 // where it is written: PutCall holds it against the row. For a fresh call there is
 // no root yet: its insertion is the lock.
 func (e *Executor) lock(tx Tx, s subject, v verdict) (Call, error) {
-	if policy.VersionOf(e.Policy) != v.policyVersion {
+	if policy.VersionOf(e.conf.Policy) != v.policyVersion {
 		return Call{}, moved("The policy")
 	}
-	if t, err := e.Tools.Lookup(s.tool.Name); err != nil || t != s.tool { // a registered tool never changes
+	if t, err := e.conf.Tools.Lookup(s.tool.Name); err != nil || t != s.tool { // a registered tool never changes
 		return Call{}, moved("The tool")
 	}
 	if s.call.Status == "" {

@@ -210,6 +210,7 @@ type Tx interface {
 	// PutAttempt writes an outcome: guarded by the fence and outcome of prev.
 	PutAttempt(prev, next Attempt) error
 	// GuardCount reads a guard's counter; zero when there is none.
+	// In a write transaction the counter is locked until its end.
 	GuardCount(g Guard) (Guard, error)
 	PutGuard(g Guard) error
 	DropGuards(space, runID string) error

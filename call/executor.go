@@ -42,7 +42,7 @@ type Config struct {
 	// yes may be when it is acted on; a ruling's shorter one wins. Default: 0, no limit.
 	ApprovalTTL, GrantTTL time.Duration
 	// Lease is how long an attempt is claimed without renewal; it is renewed
-	// every third while the tool runs. Default: 30 s.
+	// every third while the tool runs. At least 30 ms. Default: 30 s.
 	Lease time.Duration
 	// Log gets what nobody else is told. Default: slog.Default().
 	Log *slog.Logger
@@ -50,59 +50,82 @@ type Config struct {
 
 // Executor carries out calls. It is safe for concurrent use.
 type Executor struct {
-	Config
+	conf       Config // a copy: what was checked cannot be changed from outside
 	maxPending int64
 	misuse     error // why every method refuses; nil: the configuration is usable
 	working    tally
 }
 
 // NewExecutor makes an executor. A configuration that cannot work makes every
-// method refuse with [ErrUsage], which says what is wrong with it.
+// method refuse with the error of [Config.Validate].
 func NewExecutor(c Config) *Executor {
-	e := &Executor{Config: c, maxPending: DefaultMaxPending}
-	e.misuse = e.check()
-	if e.Policy == nil {
-		e.Policy = policy.Default()
+	e := &Executor{misuse: c.Validate(), maxPending: DefaultMaxPending}
+	if p, ok := c.Approval.(*DeferredPort); ok && p != nil {
+		e.maxPending = p.MaxPending
 	}
-	if e.Approval == nil {
-		e.Approval = Deferred(c.Store)
-	}
-	if e.NewID == nil {
-		e.NewID = id.New
-	}
-	if e.Space == "" {
-		e.Space = event.MainSpace
-	}
-	if e.Lease == 0 {
-		e.Lease = DefaultLease
-	}
-	if e.Log == nil {
-		e.Log = slog.Default()
-	}
+	e.conf = c.withDefaults()
 	return e
 }
 
-func (e *Executor) check() error {
-	switch {
-	case e.Store == nil:
-		return ErrUsage.Say("An executor needs a store.").Hint("Set call.Config.Store, for example to what sqlite.Open returned.")
-	case e.Tools == nil:
-		return ErrUsage.Say("An executor needs tools.").Hint("Set call.Config.Tools to a tool.Registry.")
-	case e.ApprovalTTL < 0 || e.GrantTTL < 0 || e.Lease < 0:
-		return ErrUsage.Say("A time limit of the executor is negative.")
-	case e.Lease != 0 && e.Lease < 30*time.Millisecond:
-		return ErrUsage.Say("The lease is %s; it has to be 30 ms at least.", e.Lease)
-	case e.Guards.CallsPerRun < 0 || e.Guards.CallsPerMinute < 0 || e.Guards.Repeats < 0 || e.Guards.Cost < 0:
-		return ErrUsage.Say("A guard of the executor is negative.")
+// Config is a copy of what the executor works with, defaults filled in.
+func (e *Executor) Config() Config { return e.conf }
+
+func (c Config) withDefaults() Config {
+	if c.Policy == nil {
+		c.Policy = policy.Default()
 	}
-	if p, ok := e.Approval.(*DeferredPort); ok {
-		if p == nil || p.store != e.Store {
-			return ErrUsage.Say("The approval port parks in another store than the executor's.").Hint("Use call.Deferred(store) with the same store.")
+	if c.Approval == nil {
+		c.Approval = Deferred(c.Store)
+	}
+	if c.NewID == nil {
+		c.NewID = id.New
+	}
+	if c.Space == "" {
+		c.Space = event.MainSpace
+	}
+	if c.Lease == 0 {
+		c.Lease = DefaultLease
+	}
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	return c
+}
+
+// MinLease is the shortest lease: a shorter one could not be renewed in time.
+const MinLease = 30 * time.Millisecond
+
+// Validate says why c cannot work: [ErrUsage] naming the field, or nil.
+func (c Config) Validate() error {
+	switch {
+	case c.Store == nil:
+		return ErrUsage.Say("call.Config.Store is missing.").Hint("Set it to what sqlite.Open returned.")
+	case c.Tools == nil:
+		return ErrUsage.Say("call.Config.Tools is missing.").Hint("Set it to a tool.Registry.")
+	case c.Lease != 0 && c.Lease < MinLease:
+		return ErrUsage.Say("call.Config.Lease is %s; it has to be %s at least.", c.Lease, MinLease)
+	}
+	for field, n := range map[string]int64{
+		"ApprovalTTL": int64(c.ApprovalTTL), "GrantTTL": int64(c.GrantTTL),
+		"Guards.CallsPerRun": c.Guards.CallsPerRun, "Guards.CallsPerMinute": c.Guards.CallsPerMinute,
+		"Guards.Repeats": c.Guards.Repeats, "Guards.Cost": c.Guards.Cost,
+	} {
+		if n < 0 {
+			return ErrUsage.Say("call.Config.%s is negative.", field).Hint("0 means no limit.")
 		}
-		if p.MaxPending <= 0 {
-			return ErrUsage.Say("MaxPending is %d; it has to be above 0.", p.MaxPending)
-		}
-		e.maxPending = p.MaxPending
+	}
+	return c.checkPort()
+}
+
+func (c Config) checkPort() error {
+	p, ok := c.Approval.(*DeferredPort)
+	switch {
+	case !ok:
+		return nil
+	case p == nil || p.store != c.Store:
+		return ErrUsage.Say("The approval port parks in another store than the executor's.").Hint("Use call.Deferred(store) with the same store.")
+	case p.MaxPending <= 0:
+		return ErrUsage.Say("MaxPending is %d; it has to be above 0.", p.MaxPending)
 	}
 	return nil
 }
@@ -183,12 +206,12 @@ func (e *Executor) fresh(ctx context.Context, toolName string, args []byte, exte
 		return *refused, nil
 	}
 	c := Call{
-		ID: e.NewID(id.Call), Space: e.Space, RunID: o.runID, ExternalID: externalID, Tool: toolName,
+		ID: e.conf.NewID(id.Call), Space: e.conf.Space, RunID: o.runID, ExternalID: externalID, Tool: toolName,
 		SpecDigest: s.tool.SpecDigest(), Args: args, ArgsDigest: s.argsDigest,
 		Principal: o.principal, Metadata: o.metadata, ContinueBy: o.continueBy,
 	}
 	if c.RunID == "" {
-		c.RunID, c.OwnRun = e.NewID(id.Run), true
+		c.RunID, c.OwnRun = e.conf.NewID(id.Run), true
 	}
 	s.call = c
 	if o.key == "" {
@@ -212,7 +235,7 @@ type subject struct {
 
 // admit is the first three stages: bounds, tool, schema.
 func (e *Executor) admit(toolName string, args []byte) (subject, *Result) {
-	t, err := e.Tools.Lookup(toolName)
+	t, err := e.conf.Tools.Lookup(toolName)
 	if err != nil {
 		return subject{}, invalid(toolName, args, err)
 	}
@@ -268,8 +291,8 @@ func (e *Executor) carryOut(ctx context.Context, s subject) (Result, error) {
 }
 
 func (e *Executor) clock(tx txn.Tx) time.Time {
-	if e.Now != nil {
-		return e.Now().UTC().Truncate(time.Microsecond)
+	if e.conf.Now != nil {
+		return e.conf.Now().UTC().Truncate(time.Microsecond)
 	}
 	return tx.Now()
 }

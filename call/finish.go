@@ -22,7 +22,8 @@ func (e *Executor) finish(ctx context.Context, s subject, st started, out Outcom
 	var next Call
 	var asked *decision.Decision
 	write := func(asStarted bool) error {
-		return event.Update(ctx, e.Store, e.Observer, func(tx Tx) error {
+		return event.Update(ctx, e.conf.Store, e.conf.Observer, func(tx Tx) error {
+			next, asked = Call{}, nil
 			c, err := st.read(tx, asStarted)
 			if err == nil {
 				next, asked, err = e.end(tx, s, c, st.attempt, out)
@@ -64,7 +65,7 @@ func errUnstored(st started, err error) error {
 // waits for it any more, so a failure is logged.
 func (e *Executor) recordLate(s subject, st started, out Outcome) {
 	if _, err := e.finish(context.Background(), s, st, out); err != nil {
-		e.Log.Error("a late outcome could not be stored", "call", st.call.ID, "attempt", st.attempt.N, "status", out.Status, "error", err)
+		e.conf.Log.Error("a late outcome could not be stored", "call", st.call.ID, "attempt", st.attempt.N, "status", out.Status, "error", err)
 	}
 }
 

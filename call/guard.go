@@ -57,7 +57,7 @@ func (g Guards) concerns(s subject, again bool, argsDigest string) []counted {
 // peekGuards looks at the guards before the policy is asked. It counts nothing;
 // the start's transaction does, and decides.
 func (e *Executor) peekGuards(ctx context.Context, s subject) (*refusal, error) {
-	if e.Guards == (Guards{}) {
+	if e.conf.Guards == (Guards{}) {
 		return nil, nil
 	}
 	return e.viewGuards(ctx, s)
@@ -65,7 +65,7 @@ func (e *Executor) peekGuards(ctx context.Context, s subject) (*refusal, error) 
 
 func (e *Executor) viewGuards(ctx context.Context, s subject) (*refusal, error) {
 	var r *refusal
-	err := txn.View(ctx, e.Store, func(tx Tx) (err error) {
+	err := txn.View(ctx, e.conf.Store, func(tx Tx) (err error) {
 		r, err = e.weigh(tx, s, s.call.Attempts > 0, s.argsDigest, false)
 		return err
 	})
@@ -74,7 +74,7 @@ func (e *Executor) viewGuards(ctx context.Context, s subject) (*refusal, error) 
 
 // countGuards reserves a start at every guard, or refuses it.
 func (e *Executor) countGuards(tx Tx, s subject, again bool, args []byte) (*refusal, error) {
-	if e.Guards == (Guards{}) {
+	if e.conf.Guards == (Guards{}) {
 		return nil, nil
 	}
 	digest := s.argsDigest
@@ -89,7 +89,7 @@ func (e *Executor) countGuards(tx Tx, s subject, again bool, args []byte) (*refu
 
 func (e *Executor) weigh(tx Tx, s subject, again bool, argsDigest string, reserve bool) (*refusal, error) {
 	now := tx.Now()
-	for _, c := range e.Guards.concerns(s, again, argsDigest) {
+	for _, c := range e.conf.Guards.concerns(s, again, argsDigest) {
 		g, err := tx.GuardCount(c.Guard)
 		if err != nil {
 			return nil, err
@@ -111,7 +111,7 @@ func (e *Executor) weigh(tx Tx, s subject, again bool, argsDigest string, reserv
 
 // freeGuards forgets the counts of a run that was made for one call, once it ended.
 func (e *Executor) freeGuards(tx Tx, c Call) error {
-	if !c.OwnRun || !c.Status.Terminal() || e.Guards.CallsPerRun == 0 && e.Guards.Repeats == 0 && e.Guards.Cost == 0 {
+	if !c.OwnRun || !c.Status.Terminal() || e.conf.Guards.CallsPerRun == 0 && e.conf.Guards.Repeats == 0 && e.conf.Guards.Cost == 0 {
 		return nil
 	}
 	return tx.DropGuards(c.Space, c.RunID)

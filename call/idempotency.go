@@ -14,7 +14,7 @@ func (e *Executor) once(ctx context.Context, s subject, o options) (Result, erro
 	if err := checkID("idempotency key", o.key); err != nil {
 		return Result{}, err
 	}
-	k := IdempotencyKey{Space: e.Space, Principal: o.principal, Route: o.route, Key: o.key, Request: s.fingerprint(o)}
+	k := IdempotencyKey{Space: e.conf.Space, Principal: o.principal, Route: o.route, Key: o.key, Request: s.fingerprint(o)}
 	earlier, err := e.byKey(ctx, k)
 	if err != nil {
 		return Result{}, err
@@ -55,7 +55,7 @@ func (s subject) fingerprint(o options) string {
 
 func (e *Executor) byKey(ctx context.Context, k IdempotencyKey) (*subject, error) {
 	var s *subject
-	err := txn.View(ctx, e.Store, func(tx Tx) error {
+	err := txn.View(ctx, e.conf.Store, func(tx Tx) error {
 		s = nil
 		got, found, err := tx.FindIdempotent(k)
 		if err != nil || !found {

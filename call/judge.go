@@ -37,7 +37,7 @@ type refusal struct {
 // judge is the gates: guards, policy, approval port. It runs foreign code, so it
 // holds no transaction; everything it is given is a copy.
 func (e *Executor) judge(ctx context.Context, s subject) (verdict, error) {
-	v := verdict{policyVersion: policy.VersionOf(e.Policy), specDigest: s.tool.SpecDigest(), args: s.call.Args}
+	v := verdict{policyVersion: policy.VersionOf(e.conf.Policy), specDigest: s.tool.SpecDigest(), args: s.call.Args}
 	if s.grant != nil {
 		return e.judgeGrant(ctx, s, v)
 	}
@@ -62,7 +62,7 @@ func (e *Executor) judgeFresh(ctx context.Context, s subject, v verdict) (verdic
 	if v, err = e.askFor(s, v, s.call.Args, ru, nil); err != nil {
 		return v, err
 	}
-	if v.answer, err = e.Approval.answer(ctx, *v.ask); err != nil || v.answer == nil {
+	if v.answer, err = e.conf.Approval.answer(ctx, *v.ask); err != nil || v.answer == nil {
 		return v, err
 	}
 	if v.answer.Approved && v.answer.EditedArgs != nil {
@@ -194,7 +194,7 @@ func (e *Executor) askFor(s subject, v verdict, args []byte, ru policy.Ruling, e
 	if err != nil {
 		return v, err
 	}
-	v.ttl = shorter(ru.ApprovalTTL, e.ApprovalTTL)
+	v.ttl = shorter(ru.ApprovalTTL, e.conf.ApprovalTTL)
 	v.ask, err = e.question(s, args, ru)
 	return v, err
 }
@@ -228,7 +228,7 @@ func (e *Executor) rule(ctx context.Context, s subject, args []byte) (ru policy.
 			err = policy.ErrRuling.Say("The policy panicked; nothing was run.").Because(fmt.Errorf("panic: %v", p))
 		}
 	}()
-	ru, err = e.Policy.Evaluate(ctx, req, view)
+	ru, err = e.conf.Policy.Evaluate(ctx, req, view)
 	if err != nil {
 		return ru, policy.ErrRuling.Because(err)
 	}
@@ -248,10 +248,10 @@ func (e *Executor) rule(ctx context.Context, s subject, args []byte) (ru policy.
 }
 
 func (e *Executor) now() time.Time {
-	if e.Now != nil {
-		return e.Now()
+	if e.conf.Now != nil {
+		return e.conf.Now().UTC().Truncate(time.Microsecond)
 	}
-	return time.Now()
+	return time.Now().UTC().Truncate(time.Microsecond)
 }
 
 func (s subject) request(args []byte) request.Request {
@@ -272,13 +272,13 @@ func (e *Executor) question(s subject, args []byte, ru policy.Ruling) (*decision
 	d.Kind, d.Capability, d.Reason = ru.Kind, ru.Capability, ru.Reason
 	d.Presentation = presentation(s, ru.Presentation)
 	d.ForbidEdits = ru.ForbidEdits || s.doubtful()
-	d.GrantTTL = shorter(ru.GrantTTL, e.GrantTTL)
+	d.GrantTTL = shorter(ru.GrantTTL, e.conf.GrantTTL)
 	return d, bind(s, d, args)
 }
 
 func (e *Executor) newApproval(s subject) *decision.Decision {
 	return &decision.Decision{
-		ID: e.NewID("apr_"), Space: s.call.Space, Type: decision.Approval, Owner: s.call.Ref(), N: s.call.ApprovalN + 1,
+		ID: e.conf.NewID("apr_"), Space: s.call.Space, Type: decision.Approval, Owner: s.call.Ref(), N: s.call.ApprovalN + 1,
 		SpecDigest: s.tool.SpecDigest(), ArgsDigest: s.call.ArgsDigest,
 		RunID: s.call.RunID, CallID: s.call.ID, Tool: s.tool.Name,
 		RequestedBy: s.call.Principal, Metadata: s.call.Metadata,

@@ -36,7 +36,7 @@ func (s subject) interrupted() bool {
 // recover settles an attempt that was lost: the tool's probe, its declared
 // idempotency key, or a person. Nothing is run again silently (spec 2.3).
 func (e *Executor) recover(ctx context.Context, s subject) (Result, error) {
-	t, err := e.Tools.Lookup(s.call.Tool)
+	t, err := e.conf.Tools.Lookup(s.call.Tool)
 	if err != nil {
 		return Result{}, err
 	}
@@ -96,7 +96,7 @@ func (s subject) recovery() Recovery {
 // only a person can settle it, opens that question in the same transaction.
 func (e *Executor) markLost(ctx context.Context, s *subject) (*decision.Decision, error) {
 	var asked *decision.Decision
-	err := event.Update(ctx, e.Store, e.Observer, func(tx Tx) error {
+	err := event.Update(ctx, e.conf.Store, e.conf.Observer, func(tx Tx) error {
 		asked = nil
 		c, err := tx.Call(s.call.ID)
 		if err != nil {
@@ -161,7 +161,7 @@ func (e *Executor) doubt(tx Tx, s subject) (decision.Decision, error) {
 		return *d, err
 	}
 	d.SpentDigest = spent
-	d.Kind, d.ForbidEdits, d.GrantTTL = decision.KindInterrupted, true, e.GrantTTL
+	d.Kind, d.ForbidEdits, d.GrantTTL = decision.KindInterrupted, true, e.conf.GrantTTL
 	d.Reason = s.notice(tx.RestoredTo())
 	plain := fmt.Appendf(nil, `{"tool":%q,"args":%s}`, s.tool.Name, args) // tool names are plain ASCII
 	d.Capability = plain
@@ -171,7 +171,7 @@ func (e *Executor) doubt(tx Tx, s subject) (decision.Decision, error) {
 	if err := bind(s, d, args); err != nil {
 		return *d, err
 	}
-	return e.stamp(tx, *d, e.ApprovalTTL), nil
+	return e.stamp(tx, *d, e.conf.ApprovalTTL), nil
 }
 
 // ran is what the last attempt ran and the digest of the grant it spent. Where the
@@ -207,7 +207,7 @@ func doubtShown(s subject, args []byte, notice string) ([]byte, error) {
 // askAgain opens the question for a call that is unknown already.
 func (e *Executor) askAgain(ctx context.Context, s subject) (*decision.Decision, error) {
 	var asked *decision.Decision
-	err := event.Update(ctx, e.Store, e.Observer, func(tx Tx) error {
+	err := event.Update(ctx, e.conf.Store, e.conf.Observer, func(tx Tx) error {
 		asked = nil
 		c, err := tx.Call(s.call.ID)
 		if err != nil {
@@ -226,7 +226,7 @@ func (e *Executor) askAgain(ctx context.Context, s subject) (*decision.Decision,
 // run after the backup was taken, so that yes is superseded and a new one needed.
 func (e *Executor) doubtGrant(ctx context.Context, s subject) (Result, error) {
 	var asked *decision.Decision
-	err := event.Update(ctx, e.Store, e.Observer, func(tx Tx) error {
+	err := event.Update(ctx, e.conf.Store, e.conf.Observer, func(tx Tx) error {
 		asked = nil
 		c, err := tx.Call(s.call.ID)
 		if err != nil {
@@ -307,7 +307,7 @@ func (e *Executor) ownerGone(s subject) bool {
 	if lost.IsZero() {
 		lost = s.life.now
 	}
-	if s.life.now.Before(lost.Add(e.Lease)) {
+	if s.life.now.Before(lost.Add(e.conf.Lease)) {
 		return false
 	}
 	owner, err := process.Parse(s.attempt.Owner)
@@ -317,7 +317,7 @@ func (e *Executor) ownerGone(s subject) bool {
 // learn settles an unknown call by what its probe said.
 func (e *Executor) learn(ctx context.Context, s subject, out Outcome) (Result, error) {
 	var next Call
-	err := event.Update(ctx, e.Store, e.Observer, func(tx Tx) error {
+	err := event.Update(ctx, e.conf.Store, e.conf.Observer, func(tx Tx) error {
 		c, err := tx.Call(s.call.ID)
 		if err != nil {
 			return err
@@ -360,7 +360,7 @@ func (e *Executor) learn(ctx context.Context, s subject, out Outcome) (Result, e
 // learnOrStay answers for a call that stays unknown after a no: its probe may
 // still tell; otherwise nothing runs.
 func (e *Executor) learnOrStay(ctx context.Context, s subject) (Result, error) {
-	t, err := e.Tools.Lookup(s.call.Tool)
+	t, err := e.conf.Tools.Lookup(s.call.Tool)
 	if err == nil && t.Probe != nil {
 		s.tool = t
 		if res, settled, err := e.probe(ctx, s); settled || err != nil {
@@ -380,11 +380,11 @@ func (e *Executor) Sweep(ctx context.Context, limit int) (int, error) {
 	}
 	n, failed := e.operator().ExpireDue(ctx, limit)
 	var lost []subject
-	err := txn.View(ctx, e.Store, func(tx Tx) error {
+	err := txn.View(ctx, e.conf.Store, func(tx Tx) error {
 		lost = nil
 		cs, err := tx.LeaseEnded(tx.Now(), limit)
 		for _, c := range cs {
-			if c.Space == e.Space {
+			if c.Space == e.conf.Space {
 				lost = append(lost, subject{call: c})
 			}
 		}
@@ -407,7 +407,7 @@ func isLostRace(err error) bool {
 }
 
 func (e *Executor) sweepLost(ctx context.Context, s subject) (bool, error) {
-	t, err := e.Tools.Lookup(s.call.Tool)
+	t, err := e.conf.Tools.Lookup(s.call.Tool)
 	if err != nil {
 		return false, nil // another process knows this tool
 	}

@@ -46,7 +46,7 @@ func (e *Executor) parks() error {
 	if e.misuse != nil {
 		return e.misuse
 	}
-	if _, ok := e.Approval.(*DeferredPort); !ok {
+	if _, ok := e.conf.Approval.(*DeferredPort); !ok {
 		return ErrUsage.Say("This executor's approval port keeps nothing that could be resumed.").
 			Hint("Use call.Deferred(store) as the port.")
 	}
@@ -59,7 +59,7 @@ func (e *Executor) read(ctx context.Context, approvalID string) (subject, error)
 		return subject{}, err
 	}
 	var s subject
-	err := txn.View(ctx, e.Store, func(tx Tx) (err error) {
+	err := txn.View(ctx, e.conf.Store, func(tx Tx) (err error) {
 		s, err = e.readSubject(tx, approvalID)
 		return err
 	})
@@ -68,7 +68,7 @@ func (e *Executor) read(ctx context.Context, approvalID string) (subject, error)
 
 func (e *Executor) readSubject(tx Tx, approvalID string) (subject, error) {
 	d, err := tx.Decision(approvalID)
-	if errors.Is(err, decision.ErrNotFound) || err == nil && d.Space != e.Space {
+	if errors.Is(err, decision.ErrNotFound) || err == nil && d.Space != e.conf.Space {
 		return subject{}, ErrApprovalNotFound.Say("There is no approval %s.", approvalID)
 	}
 	if err != nil {
@@ -150,7 +150,7 @@ func spentBefore(tx Tx, d decision.Decision) (*decision.Decision, error) {
 // reload reads a stored subject again after something moved, and checks that it
 // still is what can be judged.
 func (e *Executor) reload(ctx context.Context, s subject) (subject, error) {
-	tool, err := e.Tools.Lookup(s.call.Tool)
+	tool, err := e.conf.Tools.Lookup(s.call.Tool)
 	if err != nil {
 		return s, err
 	}
@@ -170,7 +170,7 @@ func (e *Executor) reload(ctx context.Context, s subject) (subject, error) {
 }
 
 func (e *Executor) readAgain(ctx context.Context, s subject) (fresh subject, err error) {
-	err = txn.View(ctx, e.Store, func(tx Tx) error {
+	err = txn.View(ctx, e.conf.Store, func(tx Tx) error {
 		if s.grant != nil {
 			fresh, err = e.readSubject(tx, s.grant.ID)
 			return err
@@ -252,7 +252,7 @@ func agrees(d decision.Decision, a decision.Answer) bool {
 }
 
 func (e *Executor) operator() decision.Operator {
-	return decision.Operator{Store: e.Store, Observer: e.Observer, Now: e.Now, MayOwn: true}
+	return decision.Operator{Store: e.conf.Store, Observer: e.conf.Observer, Now: e.conf.Now, MayOwn: true}
 }
 
 // expire ends an overdue record and answers so, or says what others made of it first.
@@ -261,7 +261,7 @@ func (e *Executor) expire(ctx context.Context, approvalID string) error {
 		return err
 	}
 	var d decision.Decision
-	err := txn.View(ctx, e.Store, func(tx Tx) (err error) {
+	err := txn.View(ctx, e.conf.Store, func(tx Tx) (err error) {
 		d, err = tx.Decision(approvalID)
 		return err
 	})
@@ -306,7 +306,7 @@ func (e *Executor) errSpent(s subject) error {
 // deny returns a stored no: the tool never runs, and the record is spent.
 func (e *Executor) deny(ctx context.Context, s subject) (Result, error) {
 	var res Result
-	err := event.Update(ctx, e.Store, e.Observer, func(tx Tx) error {
+	err := event.Update(ctx, e.conf.Store, e.conf.Observer, func(tx Tx) error {
 		d, err := tx.LockDecision(s.grant.ID)
 		if err != nil {
 			return err
@@ -329,7 +329,7 @@ func (e *Executor) runGrant(ctx context.Context, s subject) (Result, error) {
 	if err := e.usable(ctx, s); err != nil {
 		return Result{}, err
 	}
-	t, err := e.Tools.Lookup(s.call.Tool)
+	t, err := e.conf.Tools.Lookup(s.call.Tool)
 	if err != nil {
 		return Result{}, err
 	}

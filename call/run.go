@@ -49,8 +49,8 @@ func (e *Executor) keepLease(st started, cancel context.CancelCauseFunc, leased 
 	k := &leaseKeeper{}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.end = time.AfterFunc(time.Until(leased.Add(e.Lease)), func() { cancel(ErrLeaseLost) })
-	k.renewal = time.AfterFunc(e.Lease/3, func() { e.renew(k, st, cancel) })
+	k.end = time.AfterFunc(time.Until(leased.Add(e.conf.Lease)), func() { cancel(ErrLeaseLost) })
+	k.renewal = time.AfterFunc(e.conf.Lease/3, func() { e.renew(k, st, cancel) })
 	return k
 }
 
@@ -77,14 +77,14 @@ func (k *leaseKeeper) extend(from time.Time, lease, next time.Duration) {
 
 func (e *Executor) renew(k *leaseKeeper, st started, cancel context.CancelCauseFunc) {
 	asked := time.Now()
-	err := txn.Update(context.Background(), e.Store, func(tx Tx) error {
-		return Renew(tx, st.call.ID, st.attempt.Fence, st.attempt.Epoch, e.Lease)
+	err := txn.Update(context.Background(), e.conf.Store, func(tx Tx) error {
+		return Renew(tx, st.call.ID, st.attempt.Fence, st.attempt.Epoch, e.conf.Lease)
 	})
 	switch {
 	case err == nil:
-		k.extend(asked, e.Lease, e.Lease/3)
+		k.extend(asked, e.conf.Lease, e.conf.Lease/3)
 	case errors.Is(err, txn.ErrNotCommitted), errors.Is(err, txn.ErrUnknown):
-		k.extend(time.Time{}, e.Lease, e.Lease/12) // the end stands; try again soon
+		k.extend(time.Time{}, e.conf.Lease, e.conf.Lease/12) // the end stands; try again soon
 	default:
 		cancel(ErrLeaseLost)
 	}

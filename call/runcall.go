@@ -55,9 +55,9 @@ func (e *Executor) find(ctx context.Context, runID, callID, toolName string, arg
 		return nil, o, err
 	}
 	var s *subject
-	err = txn.View(ctx, e.Store, func(tx Tx) error {
+	err = txn.View(ctx, e.conf.Store, func(tx Tx) error {
 		s = nil
-		c, err := lookup(tx, e.Space, runID, callID)
+		c, err := lookup(tx, e.conf.Space, runID, callID)
 		if errors.Is(err, ErrNotFound) {
 			return nil
 		}

@@ -28,13 +28,14 @@ func (e *Executor) startAndRun(ctx context.Context, s subject, v verdict) (Resul
 	case err != nil:
 		return Result{}, err
 	case st.guard != nil:
-		return e.refuse(ctx, s, verdict{refuse: st.guard})
+		v.refuse = st.guard
+		return e.refuse(ctx, s, v)
 	case st.refuse != nil:
 		return Result{}, st.refuse
 	case st.denial != nil:
 		return *st.denial, nil
 	}
-	if time.Since(asked) >= e.Lease*2/3 {
+	if time.Since(asked) >= e.conf.Lease*2/3 {
 		return e.finish(ctx, s, st, Outcome{
 			Status: Failed, Kind: KindNotStarted, Message: "Storing the start took longer than two thirds of the lease; the tool was not called.",
 		})
@@ -49,7 +50,7 @@ var errGuard = errors.New("guard at its limit")
 // counted, events. Everything it was judged on is compared here, where it writes.
 func (e *Executor) start(ctx context.Context, s subject, v verdict) (started, error) {
 	var st started
-	err := event.Update(ctx, e.Store, e.Observer, func(tx Tx) (err error) {
+	err := event.Update(ctx, e.conf.Store, e.conf.Observer, func(tx Tx) (err error) {
 		st = started{}
 		c, err := e.lock(tx, s, v)
 		if err != nil {
@@ -57,7 +58,7 @@ func (e *Executor) start(ctx context.Context, s subject, v verdict) (started, er
 		}
 		b := Begin{
 			SpecDigest: v.specDigest, Recovery: recoveryOf(s.tool), Owner: self(),
-			Epoch: tx.Epoch(), Lease: e.Lease, Attempts: s.call.Attempts,
+			Epoch: tx.Epoch(), Lease: e.conf.Lease, Attempts: s.call.Attempts,
 		}
 		if v.edited {
 			b.Args = v.args

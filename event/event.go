@@ -89,7 +89,7 @@ type Query struct {
 type Tx interface {
 	txn.Tx
 	// Append chains events to the end of a stream and writes them. The stream's
-	// root has to exist at the end of the transaction.
+	// root has to exist: [ErrNoStream].
 	Append(stream string, es ...Event) error
 	// Appended lists what this closure appended so far, sealed.
 	Appended() []Event

@@ -71,7 +71,8 @@ func (f Func) Evaluate(ctx context.Context, r request.Request, v View) (Ruling, 
 
 // Versioned is a policy that can say which rules it holds now. Where a policy
 // has it, a ruling is only acted on while the version it was made under still
-// stands (design §4, rule 1).
+// stands (design §4, rule 1). Version is asked inside the writing transaction:
+// it has to be quick, wait for nothing and not use the store.
 type Versioned interface {
 	Version() string
 }

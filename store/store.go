@@ -32,8 +32,9 @@ type Rows interface {
 	Heads(after string, limit int) ([]event.Head, error)
 	// RootHead is a stream's head and space, from its root's row; event.ErrNoStream.
 	RootHead(stream string) (event.Head, string, error)
-	// PutHead writes the head and raises the root's version.
-	PutHead(h event.Head) error
+	// PutHead writes a stream's new head and raises the root's version. It is
+	// guarded by prev; false: another writer won.
+	PutHead(prev, h event.Head) (bool, error)
 
 	Decision(id string) (decision.Decision, error)
 	LockDecision(id string) (decision.Decision, error)
@@ -68,7 +69,7 @@ type Rows interface {
 	IdempotentCall(k call.IdempotencyKey) (call.IdempotencyKey, error)
 	InsertIdempotent(k call.IdempotencyKey) (bool, error)
 
-	// Count reads a counter, Add changes one by n.
+	// Count reads a counter and, in a write transaction, locks it; Add changes one by n.
 	Count(space, name string) (int64, error)
 	Add(space, name string, n int64) error
 }

@@ -50,9 +50,13 @@ func (t *tx) note(err *error) {
 // head is a stream's end as this transaction knows it.
 type head struct {
 	event.Head
-	space string
-	dirty bool // the root's row does not have it yet
+	space  string
+	stored event.Head // what the root's row has
+	dirty  bool       // the root's row does not have it yet
 }
+
+// written notes that the root's row has the head now.
+func (h *head) written() { h.stored, h.dirty = h.Head, false }
 
 var _ Tx = (*tx)(nil) // every noun's port is here
 
@@ -111,7 +115,7 @@ func (t *tx) know(h event.Head, space string) *head {
 	if len(t.heads) > 0 {
 		known = new(head)
 	}
-	*known = head{Head: h, space: space}
+	*known = head{Head: h, space: space, stored: h}
 	t.heads = append(t.heads, known)
 	return known
 }
@@ -127,10 +131,14 @@ func (t *tx) flush() error {
 	}
 	for _, h := range t.heads {
 		if h.dirty {
-			if err := t.PutHead(h.Head); err != nil {
+			won, err := t.PutHead(h.stored, h.Head)
+			if err != nil {
 				return err
 			}
-			h.dirty = false
+			if !won {
+				return decision.ErrMoved.Say("Stream %s changed in the meantime; nothing was written.", h.Stream)
+			}
+			h.written()
 		}
 	}
 	return nil
@@ -292,7 +300,7 @@ func (t *tx) InsertCall(c call.Call, es ...event.Event) (err error) {
 	if !ok {
 		return call.ErrCallConflict.Say("Run %s has a call %q already.", c.RunID, c.ExternalID)
 	}
-	h.dirty = false
+	h.written()
 	_, err = t.keep(c, nil)
 	return err
 }
@@ -314,7 +322,7 @@ func (t *tx) PutCall(prev, next call.Call, es ...event.Event) (err error) {
 	if !won {
 		return decision.ErrMoved.Say("Call %s changed in the meantime; nothing was written.", prev.ID)
 	}
-	h.dirty = false
+	h.written()
 	_, err = t.keep(next, nil)
 	return err
 }

@@ -87,7 +87,8 @@ func BenchmarkRows(b *testing.B) {
 			return x.InsertVote(decision.Vote{DecisionID: id("apr", i), By: "ana", Choice: decision.ChoiceApprove, Shown: digest, Note: "fine", At: at})
 		}},
 		{"PutHead", func(x rows, i int) error {
-			return x.PutHead(event.Head{Stream: "call:" + id("call", i), Seq: 3, Hash: make([]byte, 32)})
+			c := newCall(i)
+			return ok(x.PutHead(event.Head{Stream: "call:" + id("call", i), Seq: c.Head.Seq, Hash: c.Head.Hash}, event.Head{Stream: "call:" + id("call", i), Seq: 3, Hash: make([]byte, 32)}))
 		}},
 		{"UpdateCall", func(x rows, i int) error {
 			c := newCall(i)

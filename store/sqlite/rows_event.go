@@ -128,12 +128,8 @@ func (x rows) RootHead(stream string) (h event.Head, space string, err error) {
 	return h, space, err
 }
 
-const putCallHeadSQL = `UPDATE call SET head_seq = ?, head = ?, version = version + 1 WHERE id = ?`
+const putCallHeadSQL = `UPDATE call SET head_seq = ?, head = ?, version = version + 1 WHERE id = ? AND head_seq = ? AND head IS ?`
 
-func (x rows) PutHead(h event.Head) error {
-	won, err := x.one(putCallHeadSQL, h.Seq, h.Hash, strings.TrimPrefix(h.Stream, "call:"))
-	if err == nil && !won {
-		err = event.ErrNoStream.Say("There is no stream %s.", h.Stream)
-	}
-	return err
+func (x rows) PutHead(prev, h event.Head) (bool, error) {
+	return x.one(putCallHeadSQL, h.Seq, h.Hash, strings.TrimPrefix(h.Stream, "call:"), prev.Seq, prev.Hash)
 }
