@@ -93,7 +93,7 @@ func (e *Executor) park(ctx context.Context, s subject, v verdict) (Result, erro
 	if err != nil {
 		return Result{}, err
 	}
-	return Result{}, pendingError(asked)
+	return Result{}, pendingError(asked, s.doubtful())
 }
 
 // putParked writes the call as waiting for d, and d, unless maxPending others wait.

@@ -35,10 +35,17 @@ type PendingError struct {
 	Tool       string
 	Digest     string    // of the approval; what a reviewer's yes is bound to
 	ExpiresAt  time.Time // zero: never
+	Kind       string    // of the approval; decision.KindInterrupted is the runtime's own
+	// MayHaveRun: an earlier attempt's outcome is unknown, so what waits is
+	// whether to run the call again.
+	MayHaveRun bool
 }
 
 // Error is the short text.
 func (e *PendingError) Error() string {
+	if e.MayHaveRun {
+		return fmt.Sprintf("%s may have run already; running it again waits for approval %s.", e.Tool, e.ApprovalID)
+	}
 	return fmt.Sprintf("%s waits for approval %s.", e.Tool, e.ApprovalID)
 }
 
@@ -47,8 +54,9 @@ func (e *PendingError) Help() string {
 	return fmt.Sprintf("Look at it: placet show %[1]s\nAgree:      placet approve %[1]s\nRun it:     placet resume %[1]s", e.ApprovalID)
 }
 
-func pendingError(d decision.Decision) *PendingError {
+func pendingError(d decision.Decision, mayHaveRun bool) *PendingError {
 	return &PendingError{
 		ApprovalID: d.ID, CallID: d.CallID, RunID: d.RunID, Tool: d.Tool, Digest: d.Digest, ExpiresAt: d.ExpiresAt,
+		Kind: d.Kind, MayHaveRun: mayHaveRun || d.Kind == decision.KindInterrupted,
 	}
 }

@@ -80,7 +80,7 @@ func (s subject) repeat() (Result, error) {
 		return Result{}, s.call.ErrStillRunning()
 	}
 	if !s.call.Status.Terminal() && s.grant != nil && s.grant.Open {
-		return Result{}, pendingError(*s.grant)
+		return Result{}, pendingError(*s.grant, s.doubtful())
 	}
 	res := resultOf(s.call)
 	if s.attempt != nil {

@@ -237,6 +237,7 @@ func (e *Executor) rule(ctx context.Context, s subject, args []byte) (ru policy.
 	}
 	if ru.Outcome == policy.Allow && s.tool.Confirm {
 		ru.Outcome = policy.RequireApproval
+		ru.Reason = fmt.Sprintf("The tool %q is marked confirm: a person is always asked.", s.tool.Name)
 	}
 	switch {
 	case !validText(ru.Reason) || !validText(ru.Kind):

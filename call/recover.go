@@ -73,7 +73,7 @@ func (e *Executor) pendingOr(asked *decision.Decision, err error) (Result, error
 	if err != nil || asked == nil {
 		return Result{}, err
 	}
-	return Result{}, pendingError(*asked)
+	return Result{}, pendingError(*asked, true)
 }
 
 // recovery is what may settle this attempt: what the tool declares now, and for

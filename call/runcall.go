@@ -150,7 +150,7 @@ func (e *Executor) again(ctx context.Context, s subject, o options) (Result, err
 	case s.grant.Overdue(s.life.clock):
 		return Result{}, e.expire(ctx, s.grant.ID)
 	}
-	return Result{}, pendingError(*s.grant)
+	return Result{}, pendingError(*s.grant, s.doubtful())
 }
 
 // notAgain reports whether nobody agreed to run the call once more: the last word

@@ -76,6 +76,21 @@ func (d Decision) errNotPending() *fault.Error {
 	if d.Status == Expired {
 		return d.errExpired()
 	}
+	if d.Status == Approved {
+		return d.notPending().Hint("That yes stands until it is used%s.", d.orUntil())
+	}
+	return d.notPending()
+}
+
+// orUntil says when an unspent yes ends by itself.
+func (d Decision) orUntil() string {
+	if d.GrantExpiresAt.IsZero() {
+		return ""
+	}
+	return ", or until " + d.GrantExpiresAt.UTC().Format(time.RFC3339)
+}
+
+func (d Decision) notPending() *fault.Error {
 	return ErrNotPending.Say("Approval %s is already %s%s.", d.ID, d.Status, byWhom(d)).With(d.Standing())
 }
 

@@ -261,8 +261,11 @@ func (d Decision) ErrDecided() *fault.Error {
 	if d.Status == Expired {
 		return d.errExpired()
 	}
-	return ErrAlreadyDecided.Say("Approval %s is already %s%s.", d.ID, d.Status, byWhom(d)).
-		Hint("A new call asks again.").With(d.Standing())
+	err := ErrAlreadyDecided.Say("Approval %s is already %s%s.", d.ID, d.Status, byWhom(d)).With(d.Standing())
+	if d.Status == Approved {
+		return err.Hint("That yes stands until it is used%s.", d.orUntil())
+	}
+	return err.Hint("A new call asks again.")
 }
 
 type approvalPayload struct {
