@@ -140,7 +140,7 @@ func TestRefusals(t *testing.T) {
 		{"a variable without a name", "tools:\n  - name: t\n    http: {url: 'http://x.test', headers: {A: '${}'}}", 3, "has a ${ that names no variable; write ${NAME}"},
 		{"a variable with an expression", "tools:\n  - name: t\n    http: {url: 'http://x.test', headers: {A: '${TOKEN:-x}'}}", 3, "has a ${ that names no variable"},
 		{"a variable that is not closed", "tools:\n  - name: t\n    http: {url: 'http://x.test', headers: {A: '${TOKEN'}}", 3, "has a ${ that names no variable"},
-		{"a header that is a number", "tools:\n  - name: t\n    http: {url: 'http://x.test', headers: {A: 5123}}", 3, `the header "A" in http of tool "t" has to be a text; write it in quotes`},
+		{"a header that is a number", "tools:\n  - name: t\n    http: {url: 'http://x.test', headers: {A: 987650001234}}", 3, `the header "A" in http of tool "t" has to be a text; write it in quotes`},
 		{"headers as a text", "tools:\n  - name: t\n    http: {url: 'http://x.test', headers: 'A: x'}", 3, `headers in http of tool "t" has to be a mapping`},
 		{"a header that we set", "tools:\n  - name: t\n    http: {url: 'http://x.test', headers: {idempotency-key: x}}", 3, "The header Idempotency-Key is set by Placet"},
 		{"a variable with a line feed", "tools:\n  - name: t\n    http: {url: 'http://x.test', headers: {A: '${BROKEN}'}}", 3, `The value of the header "A" has a control character`},
@@ -198,7 +198,7 @@ func TestRefusals(t *testing.T) {
 			if n := strings.Count(err.Error(), "\n"); n > 0 {
 				t.Errorf("one fault is told in %d lines:\n%v", n+1, err)
 			}
-			if strings.Contains(err.Error(), "s3cret") || strings.Contains(err.Error(), "5123") {
+			if strings.Contains(err.Error(), "s3cret") || strings.Contains(err.Error(), "987650001234") {
 				t.Errorf("the error shows a value of the environment: %v", err)
 			}
 		})
