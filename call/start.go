@@ -83,7 +83,10 @@ func (e *Executor) start(ctx context.Context, s subject, v verdict) (started, er
 		}
 		// Only now: a call that moved meanwhile is judged again, and no guard refuses it.
 		if st.guard, err = e.countGuards(tx, s, c.Attempts > 0, v.args); err != nil || st.guard != nil {
-			return errors.Join(err, guardErr(st.guard))
+			if err == nil {
+				err = errGuard
+			}
+			return err
 		}
 		st.attempt = *ch.Attempt
 		if st.call, err = tx.Call(c.ID); err != nil { // as it is stored now
@@ -95,13 +98,6 @@ func (e *Executor) start(ctx context.Context, s subject, v verdict) (started, er
 		return st, nil
 	}
 	return st, err
-}
-
-func guardErr(r *refusal) error {
-	if r == nil {
-		return nil
-	}
-	return errGuard
 }
 
 // spend consumes the grant in the transaction that starts the attempt. The grant
