@@ -46,5 +46,5 @@ func ExampleNew() {
 	// The field /amount must be an integer, not a string.
 	// <nil>
 	// succeeded {"id":"r-call_1-o-7-500"}
-	// No tool named "Refund" is registered here. "refund" looks the same but is spelled with other characters; write exactly that.
+	// No tool named "Refund" is registered here. Did you mean "refund"?
 }

@@ -15,11 +15,13 @@ func unknownName(name string, names []string) error {
 	if len(name) > maxName*4 {
 		return err
 	}
-	var alike, near []string
+	var alike, folded, near []string
 	want := skeleton(name)
 	for _, n := range names {
 		have := skeleton(n)
 		switch {
+		case strings.EqualFold(n, name):
+			folded = append(folded, n)
 		case have == want:
 			alike = append(alike, n)
 		case within(want, have, 2):
@@ -27,6 +29,8 @@ func unknownName(name string, names []string) error {
 		}
 	}
 	switch {
+	case len(folded) > 0:
+		return err.Hint("Did you mean %s?", listed(folded))
 	case len(alike) > 0:
 		return err.Hint("%s looks the same but is spelled with other characters; write exactly that.", listed(alike))
 	case len(near) > 0:

@@ -103,7 +103,7 @@ func TestCase102UnknownNames(t *testing.T) {
 	}
 	for _, tt := range []struct{ name, want, hint string }{
 		{"refnud", `"refnud"`, `Did you mean "refund"?`},
-		{"Refund", `"Refund"`, `"refund" looks the same`},
+		{"Refund", `"Refund"`, `Did you mean "refund"?`},
 		{"re\u0301fund", `"re\u0301fund"`, `"refund" looks the same`},
 		{"rеfund", `"r\u0435fund"`, `"refund" looks the same`}, // Cyrillic
 		{"ｒｅｆｕｎｄ", `"\uff52`, `"refund" looks the same`},
