@@ -24,7 +24,7 @@ func newApprovalsCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "approvals",
 		Short: "List approvals, newest first",
-		Args:  cobra.NoArgs,
+		Args:  noArgs,
 		RunE:  func(c *cobra.Command, _ []string) error { return l.run(c) },
 	}
 	f := c.Flags()
@@ -107,6 +107,9 @@ func (a *app) list(ds []decision.Shown) {
 	t := a.table("id", "status", "tool", "asked", "expires")
 	for _, d := range ds {
 		status := string(d.Status)
+		if d.Status == decision.Consumed {
+			status += map[decision.Choice]string{decision.ChoiceApprove: " (approved)", decision.ChoiceReject: " (rejected)"}[d.Choice]
+		}
 		if d.Overdue {
 			status += " (overdue)"
 		}

@@ -48,6 +48,7 @@ func (a *app) ask(ctx context.Context, st *store.Store, p *person, s shownApprov
 		line, err := p.keys.line()
 		if err != nil {
 			line = ""
+			fmt.Fprintln(p.show) // what ended it may have left the question's line open
 		}
 		answer <- line
 	}()
@@ -108,5 +109,9 @@ func closedMeanwhile(d decision.Decision) error {
 	if d.DecidedBy != "" {
 		who = " by " + quote(d.DecidedBy) + " at " + stamp(d.DecidedAt)
 	}
-	return decision.ErrNotPending.Say("Approval %s was %s%s, before you answered. Nothing was decided here.", d.ID, d.Status, who).With(d.Standing())
+	what := string(d.Status)
+	if d.Status == decision.Consumed {
+		what = map[decision.Choice]string{decision.ChoiceApprove: "approved and used", decision.ChoiceReject: "rejected"}[d.Choice]
+	}
+	return decision.ErrNotPending.Say("Approval %s was %s%s, before you answered. Nothing was decided here.", d.ID, what, who).With(d.Standing())
 }

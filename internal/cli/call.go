@@ -25,7 +25,7 @@ func newCallCommand(a *app) *cobra.Command {
 		Long: `Calls a tool of the configuration. Where a person has to agree, the call is parked:
 this command ends with exit code 4 and says how to go on. It never asks anything
 itself.`,
-		Args: cobra.ExactArgs(1),
+		Args: oneArg("TOOL", "its arguments go in --args JSON"),
 		RunE: func(c *cobra.Command, args []string) error { return k.do(c, args[0]) },
 	}
 	f := c.Flags()
@@ -50,6 +50,9 @@ func (k *callCommand) do(c *cobra.Command, tool string) error {
 		return err
 	}
 	k.knowTool(conf, tool, args)
+	if done, err := k.refuseUnknown(c.Context(), conf, tool, args); done {
+		return err
+	}
 	st, err := k.create(c.Context())
 	if err != nil {
 		return err
@@ -62,7 +65,7 @@ func (k *callCommand) do(c *cobra.Command, tool string) error {
 		w := waiter{app: k.app, store: st, conf: conf, ex: ex, tool: tool, until: time.Now().Add(k.wait)}
 		return w.do(c.Context(), parked)
 	}
-	err = k.answer(tool, conf, res, err)
+	err = k.answer(c.Context(), st, tool, conf, res, err)
 	k.finishLate(c.Context(), ex)
 	return err
 }
@@ -83,6 +86,20 @@ func (k *callCommand) check(c *cobra.Command) error {
 		return use("--run and --call cannot be empty.", "Leave them out, or give ids.")
 	}
 	return nil
+}
+
+// refuseUnknown answers for a tool that is not there before a database is made.
+// A call that was made before may have its outcome even so.
+func (k *callCommand) refuseUnknown(ctx context.Context, conf *config.Config, name string, args []byte) (bool, error) {
+	path, err := k.dbPath()
+	if err != nil {
+		return true, err
+	}
+	_, missing := conf.Tools.Lookup(name)
+	if missing == nil || (k.call != "" || k.key != "") && absent(path) == nil {
+		return false, nil
+	}
+	return true, k.answer(ctx, nil, name, conf, call.Result{Status: call.Invalid, Kind: call.KindInvalidArguments, Args: args}, nil)
 }
 
 func (k *callCommand) start(c *cobra.Command, ex *call.Executor, tool string, args []byte) (call.Result, error) {

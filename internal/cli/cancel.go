@@ -16,7 +16,9 @@ func newCancelCommand(a *app) *cobra.Command {
 		Use:   "cancel ID",
 		Short: "End a run",
 		Long:  `Ends a run that has not ended. A call that waits for a person is taken back with placet withdraw.`,
-		Args:  cobra.ExactArgs(1),
+		Args:  oneArg("ID", ""),
+		// There are no runs yet that it could end.
+		Hidden: true,
 	}
 	flags.add(c)
 	c.RunE = func(c *cobra.Command, args []string) error {

@@ -14,7 +14,7 @@ func newCanonCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "canon",
 		Short: "Print the canonical form of the JSON on standard input",
-		Args:  cobra.NoArgs,
+		Args:  noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			b, err := a.document()
 			if err != nil {

@@ -53,6 +53,9 @@ func run(ctx context.Context, args []string, s Streams) int {
 	root := newRoot(a)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
+	if err == nil {
+		err = a.helpErr
+	}
 	if werr := a.out.failure(); err == nil && werr != nil {
 		err = werr
 	}
@@ -79,6 +82,8 @@ type app struct {
 	db     string // flags
 	config string
 	json   bool
+
+	helpErr error // why there is no help about what was asked
 }
 
 func newApp(s Streams) *app {
@@ -122,8 +127,16 @@ Start with:  placet demo        a real call to decide
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
-		Args:              cobra.NoArgs,
-		RunE:              func(c *cobra.Command, _ []string) error { return c.Help() },
+		Args:              subcommand,
+	}
+	var version bool
+	root.Flags().BoolVar(&version, "version", false, "print which program this is")
+	root.RunE = func(c *cobra.Command, _ []string) error {
+		if version {
+			a.tellVersion()
+			return nil
+		}
+		return c.Help()
 	}
 	root.SetOut(a.out)
 	root.SetErr(a.errs)
@@ -142,6 +155,13 @@ Start with:  placet demo        a real call to decide
 	}
 	root.AddCommand(newGatewayCommand(a))
 	root.SetHelpCommand(newHelpCommand(root))
+	root.SetUsageTemplate(oneUsage(root.UsageTemplate()))
+	help := root.HelpFunc()
+	root.SetHelpFunc(func(c *cobra.Command, args []string) {
+		if a.helpErr = noSuchCommand(c); a.helpErr == nil {
+			help(c, args)
+		}
+	})
 	checkArgs(root)
 	return root
 }

@@ -11,13 +11,13 @@ func newConfigCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "config",
 		Short: "Work on the configuration",
-		Args:  cobra.NoArgs,
+		Args:  subcommand,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(&cobra.Command{
 		Use:   "check",
 		Short: "Read the configuration and tell everything that is wrong with it",
-		Args:  cobra.NoArgs,
+		Args:  noArgs,
 		RunE:  func(*cobra.Command, []string) error { return a.checkConfig() },
 	})
 	return c

@@ -2,11 +2,14 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 
 	"github.com/spf13/cobra"
 
+	"github.com/placet-dev/placet/fault"
 	"github.com/placet-dev/placet/internal/display"
 	"github.com/placet-dev/placet/store/sqlite"
 )
@@ -15,15 +18,15 @@ func newDBCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "db",
 		Short: "Work on the database file",
-		Args:  cobra.NoArgs,
+		Args:  subcommand,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(
-		a.dbCommand("migrate", "Bring the schema up to this program's", cobra.NoArgs, a.migrate),
-		a.dbCommand("backup FILE", "Write a consistent copy to a new file, while others go on", cobra.ExactArgs(1), a.backup),
-		a.dbCommand("restore FILE", "Go back to a backup; what was approved since needs a new yes", cobra.ExactArgs(1), a.restore),
-		a.dbCommand("accept-restore", "Accept that the file went back in time without db restore", cobra.NoArgs, a.acceptRestore),
-		a.dbCommand("check", "Look through the whole file; change nothing", cobra.NoArgs, a.check),
+		a.dbCommand("migrate", "Bring the schema up to this program's", noArgs, a.migrate),
+		a.dbCommand("backup FILE", "Write a consistent copy to a new file, while others go on", oneArg("FILE", ""), a.backup),
+		a.dbCommand("restore FILE", "Replace the database by a backup; yeses in it that were not used need a new one", oneArg("FILE", ""), a.restore),
+		a.dbCommand("accept-restore", "Accept that the file went back in time without db restore", noArgs, a.acceptRestore),
+		a.dbCommand("check", "Look through the whole file; change nothing", noArgs, a.check),
 	)
 	return c
 }
@@ -46,6 +49,7 @@ type dbObject struct {
 	RestoredAt string `json:"restored_at,omitempty"`
 	RestoredTo string `json:"restored_to,omitempty"`
 	Backup     string `json:"backup,omitempty"`
+	Kept       string `json:"kept,omitempty"` // copy of what a restore replaced
 }
 
 func dbObjectOf(r sqlite.Report) dbObject {
@@ -60,23 +64,21 @@ func (a *app) migrate(ctx context.Context, path string, _ []string) error {
 	if err := st.Close(); err != nil {
 		return err
 	}
-	return a.tellDB(ctx, path, "", "%s has schema %d.")
+	_, err = a.tellDB(ctx, path, "%s has schema %d.")
+	return err
 }
 
 // tellDB says how the database stands after a command. text takes its path and schema.
-func (a *app) tellDB(ctx context.Context, path, backup, text string) error {
+func (a *app) tellDB(ctx context.Context, path, text string) (sqlite.Report, error) {
 	r, err := sqlite.Check(ctx, path)
-	if err != nil {
-		return err
-	}
-	if !a.json {
+	switch {
+	case err != nil:
+	case a.json:
+		a.emit(dbObjectOf(r))
+	default:
 		a.say(text, own(r.Path), r.Schema)
-		return nil
 	}
-	o := dbObjectOf(r)
-	o.Backup = backup
-	a.emit(o)
-	return nil
+	return r, err
 }
 
 func (a *app) backup(ctx context.Context, path string, args []string) error {
@@ -103,13 +105,73 @@ func (a *app) backup(ctx context.Context, path string, args []string) error {
 }
 
 func (a *app) restore(ctx context.Context, path string, args []string) error {
+	kept, err := a.keep(ctx, path)
+	if err != nil {
+		return err
+	}
 	if err := sqlite.Restore(ctx, path, args[0]); err != nil {
+		kept.dropUnused(ctx)
 		return err
 	}
-	if err := a.tellDB(ctx, path, args[0], "%s was restored; it has schema %d."); err != nil || a.json {
+	r, err := sqlite.Check(ctx, path)
+	if err != nil {
 		return err
 	}
-	return a.tellNewLife(ctx, path)
+	if a.json {
+		o := dbObjectOf(r)
+		o.Backup, o.Kept = args[0], kept.copy
+		a.emit(o)
+		return nil
+	}
+	a.say("%s was restored; it has schema %d.", own(r.Path), r.Schema)
+	if kept.copy != "" {
+		a.say("What it was before is kept in %s.", own(kept.copy))
+	}
+	a.tellNewLife(r)
+	return nil
+}
+
+// kept is a copy of a database that is about to be replaced.
+type kept struct {
+	path, copy string // copy is empty where there was nothing to keep
+	was        sqlite.Report
+}
+
+// keep copies the database beside it, so that restoring the wrong backup can be
+// undone. What is damaged already is no reason not to restore.
+func (a *app) keep(ctx context.Context, path string) (kept, error) {
+	k := kept{path: path}
+	if absent(path) != nil {
+		return k, nil
+	}
+	var unsound error
+	k.was, unsound = sqlite.Check(ctx, path)
+	dest := ""
+	for n := 1; dest == ""; n++ {
+		name := fmt.Sprintf("%s.before-restore-%d", path, n)
+		if _, err := os.Lstat(name); errors.Is(err, fs.ErrNotExist) {
+			dest = name
+		} else if err != nil {
+			return k, fault.New(fault.Invalid, "%s cannot be looked at.", name).Because(err)
+		}
+	}
+	switch err := sqlite.Backup(ctx, path, dest); {
+	case err == nil:
+		k.copy = dest
+	case unsound == nil && k.was.OK():
+		return k, fmt.Errorf("nothing was restored, since what is there now could not be kept: %w", err)
+	default:
+		a.note("placet: %s could not be copied before it is replaced: it is not sound.", own(path))
+	}
+	return k, nil
+}
+
+// dropUnused removes the copy again where the database was not replaced after all.
+func (k kept) dropUnused(ctx context.Context) {
+	now, err := sqlite.Check(context.WithoutCancel(ctx), k.path)
+	if k.copy != "" && err == nil && now.StoreID == k.was.StoreID && now.Epoch == k.was.Epoch {
+		_ = os.Remove(k.copy) // one that stays is only in the way
+	}
 }
 
 func (a *app) acceptRestore(ctx context.Context, path string, _ []string) error {
@@ -119,19 +181,20 @@ func (a *app) acceptRestore(ctx context.Context, path string, _ []string) error 
 	if err := sqlite.AcceptRestore(ctx, path); err != nil {
 		return err
 	}
-	if err := a.tellDB(ctx, path, "", "%s is used as it is from now on; it has schema %d."); err != nil || a.json {
-		return err
+	r, err := a.tellDB(ctx, path, "%s is used as it is from now on; it has schema %d.")
+	if err == nil && !a.json {
+		a.tellNewLife(r)
 	}
-	return a.tellNewLife(ctx, path)
+	return err
 }
 
-func (a *app) tellNewLife(ctx context.Context, path string) error {
-	r, err := sqlite.Check(ctx, path)
-	if err != nil {
-		return err
+func (a *app) tellNewLife(r sqlite.Report) {
+	before := "before now"
+	if !r.RestoredTo.IsZero() {
+		a.say("It went back to %s.", own(stamp(r.RestoredTo)))
+		before = "before then"
 	}
-	a.say("It went back to %s. A yes that was given before then, and not used, needs a new one.", own(stamp(r.RestoredTo)))
-	return nil
+	a.say("A yes that was given %s and not used needs a new one, except for tools that declare idempotency.", safe(before))
 }
 
 type checkObject struct {

@@ -2,15 +2,19 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
+	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/decision"
+	"github.com/placet-dev/placet/fault"
 	"github.com/placet-dev/placet/internal/display"
 	"github.com/placet-dev/placet/internal/id"
 	"github.com/placet-dev/placet/request"
 	"github.com/placet-dev/placet/store"
+	"github.com/placet-dev/placet/tool"
 )
 
 // answerFlags are what a reviewer can say besides yes and no.
@@ -54,11 +58,12 @@ it changes meanwhile, nothing is decided. Approving runs nothing; placet resume 
 
 func newRejectCommand(a *app) *cobra.Command {
 	d := &decideCommand{app: a}
-	return d.command("reject ID", "Say no to one approval", `Shows the approval and asks. After a no the call is denied and never runs.`)
+	return d.command("reject ID", "Say no to one approval", `Shows the approval and asks. After a no the call is denied and never runs; one that
+may have run already is not run again.`)
 }
 
 func (d *decideCommand) command(use, short, long string) *cobra.Command {
-	c := &cobra.Command{Use: use, Short: short, Long: long, Args: cobra.ExactArgs(1)}
+	c := &cobra.Command{Use: use, Short: short, Long: long, Args: oneArg("ID", "")}
 	d.flags.add(c)
 	c.Flags().BoolVar(&d.yes, "yes", false, "do not ask")
 	c.Flags().StringVar(&d.hash, "hash", "", "do not ask; decide only if this is the approval's `DIGEST`")
@@ -123,17 +128,46 @@ func (d *decideCommand) decide(ctx context.Context, st *store.Store, who *person
 	if answer.Shown == "" { // an empty digest is that of nothing that was shown
 		return decision.ErrApprovalChanged.Say("Approval %s is not the one with an empty digest.", s.ID).Hint("Look at it again: placet show %s.", s.ID)
 	}
+	mayHaveRun := false
+	if !d.json {
+		if mayHaveRun, err = doubtful(ctx, st, s.Decision); err != nil {
+			return err
+		}
+	}
 	after, err := operator(st).Decide(ctx, approvalID, answer)
+	if errors.Is(err, tool.ErrInvalidArguments) && answer.EditedArgs != nil {
+		return editUnfit(d.flags.edit, err)
+	}
 	if err != nil {
 		return err
 	}
-	d.tellDecided(after)
+	d.tellDecided(after, mayHaveRun)
 	return nil
+}
+
+// doubtful reports whether the call that an approval is about may have run already.
+func doubtful(ctx context.Context, st *store.Store, d decision.Decision) (bool, error) {
+	if d.Kind == decision.KindInterrupted || d.Owner.Kind != decision.OwnerCall {
+		return d.Kind == decision.KindInterrupted, nil
+	}
+	k, err := readCall(ctx, st, d.Owner.ID)
+	return k.Status == call.Unknown, err
+}
+
+// editUnfit says which file it is that does not fit the schema.
+func editUnfit(path string, err error) error {
+	var f *fault.Error
+	if errors.As(err, &f) {
+		return f.Say("The edited arguments in %s: %s", path, f.Message)
+	}
+	return err
 }
 
 // confirm shows what is asked and what would be recorded, and asks.
 func (d *decideCommand) confirm(ctx context.Context, st *store.Store, who *person, s shownApproval, answer decision.Answer) error {
-	if err := refusedAnyway(ctx, st, s, answer); err != nil {
+	if err := refusedAnyway(ctx, st, s, answer); errors.Is(err, tool.ErrInvalidArguments) {
+		return editUnfit(d.flags.edit, err)
+	} else if err != nil {
 		return err
 	}
 	d.review(who.show, s)
@@ -177,7 +211,7 @@ func noteWords(note string) string {
 	return "with the note " + quote(note)
 }
 
-func (d *decideCommand) tellDecided(after decision.Decision) {
+func (d *decideCommand) tellDecided(after decision.Decision, mayHaveRun bool) {
 	if d.json {
 		d.emit(d.approvalObject(after))
 		return
@@ -196,11 +230,16 @@ func (d *decideCommand) tellDecided(after decision.Decision) {
 	} else if after.Status == decision.Approved {
 		d.say("  good until %s", own(stamp(after.GrantExpiresAt)))
 	}
-	if after.Status == decision.Approved {
-		d.say("Nothing has run yet. Run it:  %s", own(d.withGlobals("resume", after.ID)))
-		return
+	switch run := own(d.withGlobals("resume", after.ID)); {
+	case after.Status == decision.Approved && mayHaveRun:
+		d.say("It may have run already. Run it again:  %s", run)
+	case after.Status == decision.Approved:
+		d.say("Nothing has run yet. Run it:  %s", run)
+	case mayHaveRun:
+		d.say("It will not be run again.")
+	default:
+		d.say("It will not run.")
 	}
-	d.say("It will not run.")
 }
 
 // readEdit reads arguments from a file. No file: nil.

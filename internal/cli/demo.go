@@ -54,7 +54,7 @@ func newDemoCommand(a *app) *cobra.Command {
 		Long: `Makes a folder with a database, a configuration and one real tool (without DIR, a
 new folder for temporary files). One call is parked, approved and run; another is
 parked and left to you.`,
-		Args: cobra.MaximumNArgs(1),
+		Args: upToOneArg("DIR"),
 		RunE: func(c *cobra.Command, args []string) error {
 			dir, err := demoDir(args)
 			if err != nil {
@@ -171,22 +171,28 @@ func (d demo) left(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	commands := []string{
-		d.withGlobals("show", parked.ApprovalID),
-		d.withGlobals("approve", parked.ApprovalID),
-		d.withGlobals("resume", parked.ApprovalID),
-		"cat " + shellWord(d.outbox),
+	o := demoObject{DB: d.db, Config: d.config, ApprovalID: parked.ApprovalID, CallID: parked.CallID, File: d.outbox}
+	commands := func() []string {
+		return []string{
+			d.withGlobals("show", parked.ApprovalID), d.withGlobals("approve", parked.ApprovalID), d.withGlobals("resume", parked.ApprovalID),
+			"cat " + shellWord(d.outbox),
+		}
 	}
 	if d.json {
-		d.emit(demoObject{d.db, d.config, parked.ApprovalID, parked.CallID, d.outbox, commands})
+		o.Commands = commands() // each stands by itself
+		d.emit(o)
 		return nil
 	}
+	d.db, d.config = "", "" // said once, by the line that exports them
 	d.tell("")
 	d.tell("Another letter, to Bo, waits for you. From this terminal or any other:")
 	d.tell("")
-	for i, why := range []string{"see what is asked", "agree; it shows it again and asks", "run it, once", "the letters that were sent"} {
-		d.tell("  # %s", own(why))
-		d.tell("  %s", own(commands[i]))
+	d.tell("  export PLACET_DB=%s PLACET_CONFIG=%s", own(shellWord(o.DB)), own(shellWord(o.Config)))
+	d.tell("")
+	why := []string{"see what is asked", "agree; it shows it again and asks", "run it, once", "the letters that were sent"}
+	for i, c := range commands() {
+		d.tell("  # %s", own(why[i]))
+		d.tell("  %s", own(c))
 	}
 	d.tell("")
 	d.tell("To say no instead:  %s", own(d.withGlobals("reject", parked.ApprovalID)))

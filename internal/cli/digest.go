@@ -13,7 +13,7 @@ func newDigestCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "digest",
 		Short: "Print the digest of the JSON on standard input",
-		Args:  cobra.NoArgs,
+		Args:  noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if domain == "" || strings.ContainsAny(domain, "\n") {
 				return use("--domain is one line that is not empty.", "Write it like --domain "+canon.DomainArgs+".")

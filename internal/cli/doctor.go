@@ -23,7 +23,7 @@ func newDoctorCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "doctor",
 		Short: "Look at the store and the configuration, and say what needs attention",
-		Args:  cobra.NoArgs,
+		Args:  noArgs,
 		RunE:  func(c *cobra.Command, _ []string) error { return a.doctor(c.Context()) },
 	}
 }
@@ -150,7 +150,11 @@ func lookReport(f *findings, r sqlite.Report) {
 		f.ok("integrity", "every page, index and reference holds")
 	}
 	if !r.RestoredAt.IsZero() {
-		f.note("restored", "at %s, to %s: what was approved before then and not used needs a new yes", stamp(r.RestoredAt), stamp(r.RestoredTo))
+		to := ""
+		if !r.RestoredTo.IsZero() {
+			to = ", to " + stamp(r.RestoredTo)
+		}
+		f.note("restored", "at %s%s: what was approved before then and not used needs a new yes, except for tools that declare idempotency", stamp(r.RestoredAt), to)
 	}
 }
 
@@ -176,7 +180,7 @@ const listed = 500
 
 func lookWork(ctx context.Context, f *findings, st *store.Store, conf *config.Config) error {
 	var pending, granted []decision.Decision
-	var unknown, lost []call.Call
+	var unknown, refused, lost []call.Call
 	overdue := 0
 	err := txn.View(ctx, st, func(tx call.Tx) (err error) {
 		q := decision.Query{Space: event.MainSpace, Type: decision.Approval, Status: decision.Pending, Open: true, Limit: listed}
@@ -193,10 +197,10 @@ func lookWork(ctx context.Context, f *findings, st *store.Store, conf *config.Co
 		if granted, err = tx.Decisions(q); err != nil {
 			return err
 		}
-		if unknown, err = tx.Calls(call.Query{Space: event.MainSpace, Status: call.Unknown, Limit: listed}); err != nil {
+		if unknown, refused, err = unknownCalls(tx); err != nil {
 			return err
 		}
-		lost, err = tx.LeaseEnded(tx.Now(), listed)
+		lost, err = tx.LeaseEnded(event.MainSpace, tx.Now(), "", listed)
 		return err
 	})
 	if err != nil {
@@ -208,12 +212,35 @@ func lookWork(ctx context.Context, f *findings, st *store.Store, conf *config.Co
 	}
 	lookGrants(f, granted, conf)
 	if n := len(unknown); n > 0 {
-		f.attention("unknown", "%s with an unknown outcome, such as %s: see placet show, then decide and resume its approval", upTo(n, "call"), unknown[0].ID)
+		f.attention("unknown", "%s with an unknown outcome, such as %s: placet resume %[2]s asks again, or names the approval to decide", upTo(n, "call"), unknown[0].ID)
+	}
+	if n := len(refused); n > 0 {
+		f.note("unknown", "%s with an unknown outcome that nobody agreed to run again, such as %s", upTo(n, "call"), refused[0].ID)
 	}
 	if n := len(lost); n > 0 {
-		f.attention("lost", "%s of a process that is gone, such as %s: resume its approval to find out", upTo(n, "call"), lost[0].ID)
+		f.attention("lost", "%s of a process that is gone, such as %s: placet resume %[2]s finds out", upTo(n, "call"), lost[0].ID)
 	}
 	return nil
+}
+
+// unknownCalls lists the calls of unknown outcome; apart are those about which the
+// last word was a no, or none in time: nothing is left to be done about them.
+func unknownCalls(tx call.Tx) (open, refused []call.Call, err error) {
+	all, err := tx.Calls(call.Query{Space: event.MainSpace, Status: call.Unknown, Limit: listed})
+	for _, c := range all {
+		var d decision.Decision
+		if c.ApprovalID != "" {
+			if d, err = tx.Decision(c.ApprovalID); err != nil {
+				return nil, nil, err
+			}
+		}
+		if notAgain(d) {
+			refused = append(refused, c)
+		} else {
+			open = append(open, c)
+		}
+	}
+	return open, refused, err
 }
 
 // upTo is a count that stopped at the limit of what was looked at.
@@ -226,7 +253,11 @@ func upTo(n int, noun string) string {
 
 // lookGrants finds approved work that nobody with this configuration can run.
 func lookGrants(f *findings, granted []decision.Decision, conf *config.Config) {
-	f.ok("approved", "%s approved and not run yet", upTo(len(granted), "call"))
+	yeses := string(count(len(granted), "yes", "yeses"))
+	if len(granted) == listed {
+		yeses = fmt.Sprintf("%d or more yeses", listed)
+	}
+	f.ok("approved", "%s not used yet", yeses)
 	if conf == nil {
 		return
 	}

@@ -26,9 +26,10 @@ func newEventsCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "events STREAM",
 		Short: "Print what happened in one stream, oldest first",
-		Long:  `A stream is the noun, a colon and the id: call:call_0190…`,
-		Args:  cobra.ExactArgs(1),
-		RunE:  func(c *cobra.Command, args []string) error { return e.run(c.Context(), args[0]) },
+		Long: `A stream is the noun, a colon and the id: call:call_0190… The id of a call is
+printed by placet call, and placet show apr_… has it.`,
+		Args: oneArg("STREAM", "such as call:call_…"),
+		RunE: func(c *cobra.Command, args []string) error { return e.run(c.Context(), args[0]) },
 	}
 	c.Flags().StringVar(&e.after, "after", "", "go on after this `CURSOR`, which an event has")
 	c.Flags().BoolVar(&e.follow, "follow", false, "stay, and print what comes, until interrupted")
@@ -143,7 +144,7 @@ func newRedactCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "redact STREAM STREAM_SEQ",
 		Short: "Empty the body of one event for good; the chain still verifies",
-		Args:  cobra.ExactArgs(2),
+		Args:  twoArgs("STREAM", "STREAM_SEQ"),
 	}
 	flags.add(c)
 	c.RunE = func(c *cobra.Command, args []string) error {

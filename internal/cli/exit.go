@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/placet-dev/placet/fault"
 	"github.com/placet-dev/placet/internal/config"
@@ -44,15 +45,38 @@ func notBoth(c *cobra.Command, one, other string) error {
 	return nil
 }
 
-// wrongUse dresses what the flag parser says.
+// wrongUse dresses what the flag parser says. What is in our words already stays.
 func wrongUse(c *cobra.Command, err error) error {
 	text := err.Error()
-	if text == "" {
+	if text == "" || errors.As(err, &usageError{}) {
 		return err
+	}
+	var value *pflag.InvalidValueError
+	if errors.As(err, &value) {
+		return wrongValue(value.GetFlag(), value.GetValue())
+	}
+	var lacks *pflag.ValueRequiredError
+	if errors.As(err, &lacks) {
+		return use("--"+lacks.GetFlag().Name+" needs a value.", "See "+c.CommandPath()+" --help.")
 	}
 	// The parser lists suggestions on lines of their own.
 	text = strings.Join(strings.Fields(text), " ")
 	return use(strings.ToUpper(text[:1])+text[1:]+".", "See "+c.CommandPath()+" --help.")
+}
+
+// wrongValue says how the value of a flag is written.
+func wrongValue(f *pflag.Flag, value string) error {
+	flag := "--" + f.Name
+	hint := "See --help."
+	switch f.Value.Type() {
+	case "bool":
+		return use(flag+" takes no value; "+quote(value)+" was given.", "Write "+flag+", or leave it out.")
+	case "duration":
+		hint = "Write it like " + flag + " 30s."
+	case "int":
+		hint = "Write it like " + flag + " 50."
+	}
+	return use(quote(value)+" cannot be the value of "+flag+".", hint)
 }
 
 var errInterrupted = fault.Sentinel(fault.Unavailable, "interrupted", "Interrupted; nothing was started by this command since then.")

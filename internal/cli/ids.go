@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/placet-dev/placet/call"
@@ -63,19 +64,22 @@ func (a *app) find(ctx context.Context, st *store.Store, given string, wanted ..
 
 func complete(ctx context.Context, st *store.Store, given string, wanted []string) (string, error) {
 	prefix, name := kindOf(given)
+	begins := strings.Join(slices.DeleteFunc(slices.Clone(wanted), func(w string) bool {
+		return len(wanted) > 1 && w != id.Approval && w != id.Call // nothing of those is in the store yet
+	}), " or ")
 	ok := false
 	for _, w := range wanted {
 		ok = ok || prefix == w
 	}
 	switch {
 	case prefix == "":
-		return "", decision.ErrNotFound.Say("%s is not an id.", quote(given)).Hint("Here an id begins with %s.", strings.Join(wanted, " or "))
+		return "", decision.ErrNotFound.Say("%s is not an id.", quote(given)).Hint("Here an id begins with %s.", begins)
 	case !ok:
-		return "", decision.ErrUsage.Say("%s is the id of %s.", given, withArticle(name)).Hint("Here an id begins with %s.", strings.Join(wanted, " or "))
+		return "", decision.ErrUsage.Say("%s is the id of %s.", given, withArticle(name)).Hint("Here an id begins with %s.", begins)
 	case id.Has(prefix, given):
 		return given, nil
 	}
-	found, err := begins(ctx, st, prefix, given)
+	found, err := beginning(ctx, st, prefix, given)
 	switch {
 	case err != nil:
 		return "", err
@@ -96,8 +100,8 @@ func ambiguous(given, name string, found []string) error {
 		Hint("Give more of the id.")
 }
 
-// begins lists ids of a kind that begin so, newest first, one more than is shown.
-func begins(ctx context.Context, st *store.Store, prefix, given string) (found []string, err error) {
+// beginning lists ids of a kind that begin so, newest first, one more than is shown.
+func beginning(ctx context.Context, st *store.Store, prefix, given string) (found []string, err error) {
 	err = txn.View(ctx, st, func(tx call.Tx) error {
 		found = nil
 		switch prefix {

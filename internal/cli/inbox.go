@@ -18,7 +18,7 @@ func newInboxCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "inbox",
 		Short: "List what waits for a person, what expires soonest first",
-		Args:  cobra.NoArgs,
+		Args:  noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			st, err := a.read(c.Context())
 			if err != nil {

@@ -16,7 +16,7 @@ func newInitCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "init [DIR]",
 		Short: "Write an example placet.yaml with two real tools and rules",
-		Args:  cobra.MaximumNArgs(1),
+		Args:  upToOneArg("DIR"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			dir := "."
 			if len(args) == 1 {

@@ -98,6 +98,16 @@ type pendingObject struct {
 	RunID      string      `json:"run_id"`
 	Digest     string      `json:"digest"`
 	ExpiresAt  string      `json:"expires_at,omitempty"`
+	Kind       string      `json:"kind,omitempty"` // only where the call may have run already
+}
+
+type unknownObject struct {
+	Status     call.Status `json:"status"`
+	ApprovalID string      `json:"approval_id,omitempty"` // the one that settles it, if one is open
+	CallID     string      `json:"call_id"`
+	RunID      string      `json:"run_id"`
+	Kind       call.Kind   `json:"kind,omitempty"`
+	Message    string      `json:"message,omitempty"`
 }
 
 type failedObject struct {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -128,16 +129,31 @@ func (a *app) withGlobals(words ...string) string {
 }
 
 // program is how this program was called, so that what we say to type works. A
-// path is made absolute: it may be typed somewhere else.
+// path is made absolute: it may be typed somewhere else. It is not needed where
+// the name alone finds the same program.
 func program() string {
 	name := os.Args[0]
-	if !strings.ContainsRune(name, filepath.Separator) {
+	if !strings.ContainsRune(name, filepath.Separator) || onPath(name) {
 		return "placet"
 	}
 	if abs, err := filepath.Abs(name); err == nil {
 		return abs
 	}
 	return name
+}
+
+// onPath reports whether placet, found by its name, is the program at path.
+func onPath(path string) bool {
+	found, err := exec.LookPath("placet")
+	if err != nil {
+		return false
+	}
+	one, err := os.Stat(found)
+	if err != nil {
+		return false
+	}
+	other, err := os.Stat(path)
+	return err == nil && os.SameFile(one, other)
 }
 
 // shellWord is w so that a shell takes it as one word.

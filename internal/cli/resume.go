@@ -1,14 +1,18 @@
 package cli
 
 import (
+	"context"
 	"errors"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/fault"
+	"github.com/placet-dev/placet/internal/config"
 	"github.com/placet-dev/placet/internal/id"
+	"github.com/placet-dev/placet/store"
 	"github.com/placet-dev/placet/tool"
 )
 
@@ -24,8 +28,9 @@ func newResumeCommand(a *app) *cobra.Command {
 		Use:   "resume ID",
 		Short: "Run a parked call that was decided",
 		Long: `Runs exactly what was approved, once. It never approves by itself: a pending
-approval is refused, unless --approve or --reject gives the answer.`,
-		Args: cobra.ExactArgs(1),
+approval is refused, unless --approve or --reject gives the answer. With the id of
+a call whose outcome is unknown it asks again what became of it.`,
+		Args: oneArg("ID", ""),
 		RunE: func(c *cobra.Command, args []string) error { return r.run(c, args[0]) },
 	}
 	r.flags.add(c)
@@ -49,23 +54,70 @@ func (r *resumeCommand) run(c *cobra.Command, given string) error {
 		return err
 	}
 	defer st.Close()
-	approvalID, err := r.find(c.Context(), st, given, id.Approval)
+	found, err := r.find(c.Context(), st, given, id.Approval, id.Call)
 	if err != nil {
 		return err
 	}
-	s, err := readApproval(c.Context(), st, approvalID)
-	if err != nil {
-		return err
-	}
-	r.maskOf(s.Decision, requestOf(s.Decision), editOf(answer))
 	ex := r.executor(st, conf)
-	res, err := ex.Resume(c.Context(), approvalID, answer, call.As(principal()))
-	if f := (*fault.Error)(nil); errors.Is(err, tool.ErrUnknown) && errors.As(err, &f) && conf.Path == "" {
-		err = f.Hint("No configuration was found: go to the folder of placet.yaml, or give --config FILE.")
+	name, res, err := r.goOn(c.Context(), st, ex, found, answer)
+	switch {
+	case errors.Is(err, tool.ErrUnknown):
+		err = noTool(conf, err)
+	case errors.Is(err, tool.ErrInvalidArguments) && r.flags.edit != "":
+		err = editUnfit(r.flags.edit, err)
 	}
-	err = r.answer(s.Tool, conf, res, err)
+	err = r.answer(c.Context(), st, name, conf, res, err)
 	r.finishLate(c.Context(), ex)
 	return err
+}
+
+// goOn resumes an approval, or the call of that id.
+func (r *resumeCommand) goOn(ctx context.Context, st *store.Store, ex *call.Executor, found string, answer *decision.Answer) (string, call.Result, error) {
+	approvalID := found
+	if strings.HasPrefix(found, id.Call) {
+		k, err := readCall(ctx, st, found)
+		if err != nil {
+			return "", call.Result{}, err
+		}
+		if approvalID = k.waitsOn(); approvalID == "" {
+			if answer != nil {
+				return "", call.Result{}, decision.ErrUsage.Say("Call %s does not wait for an answer.", found).
+					Hint("Leave --approve and --reject out.")
+			}
+			res, err := ex.RunCall(ctx, k.RunID, k.ID, k.Tool, k.Args, call.As(principal()))
+			return k.Tool, res, err
+		}
+	}
+	s, err := readApproval(ctx, st, approvalID)
+	if err != nil {
+		return "", call.Result{}, err
+	}
+	r.maskOf(s.Decision, requestOf(s.Decision), editOf(answer))
+	res, err := ex.Resume(ctx, approvalID, answer, call.As(principal()))
+	return s.Tool, res, err
+}
+
+// waitsOn is the call's latest approval while it is not used up.
+func (k wholeCall) waitsOn() string {
+	for _, d := range k.approvals {
+		if d.ID == k.ApprovalID && (d.Status == decision.Pending || d.Status == decision.Approved || d.Status == decision.Rejected) {
+			return d.ID
+		}
+	}
+	return ""
+}
+
+// noTool says what to do about a tool that the configuration does not have,
+// unless the error names one that was meant.
+func noTool(conf *config.Config, err error) error {
+	var f *fault.Error
+	switch {
+	case !errors.As(err, &f) || f.Advice != "":
+		return err
+	case conf.Path == "":
+		return f.Hint("No configuration was found: run placet init, go to the folder of placet.yaml, or give --config FILE.")
+	}
+	return f.Hint("See placet tools, or give another configuration with --config FILE.")
 }
 
 // answerGiven is the answer in the flags, nil for none. A part of one is refused:

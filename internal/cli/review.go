@@ -19,8 +19,9 @@ import (
 // shownApproval is an approval with where its stream stood when it was read.
 type shownApproval struct {
 	decision.Decision
-	Overdue bool
-	seen    event.Cursor
+	Overdue  bool
+	replaced string // the approval of the same call whose yes this one is asked instead of
+	seen     event.Cursor
 }
 
 // readApproval reads an approval and the end of its stream at one moment, so
@@ -40,9 +41,29 @@ func readApproval(ctx context.Context, st *store.Store, id string) (s shownAppro
 			return err
 		}
 		s = shownApproval{Decision: d, Overdue: d.Overdue(tx.Now()), seen: event.CursorAt(h)}
-		return nil
+		s.replaced, err = replaced(tx, d)
+		return err
 	})
 	return s, err
+}
+
+// replaced finds the yes that d took the place of: what it allowed is not what
+// would run now. A question of the runtime's own is another one.
+func replaced(tx call.Tx, d decision.Decision) (string, error) {
+	if d.N < 2 || d.CallID == "" || d.Kind == decision.KindInterrupted {
+		return "", nil
+	}
+	ds, err := tx.Decisions(decision.Query{Space: d.Space, Type: decision.Approval, CallID: d.CallID, Limit: 500})
+	for _, o := range ds {
+		if o.N == d.N-1 && o.Status == decision.Superseded && o.Choice == decision.ChoiceApprove {
+			return o.ID, err
+		}
+	}
+	return "", err
+}
+
+func replacedWords(id string) string {
+	return id + ": what was approved is not what would run now"
 }
 
 // review shows an approval to a person: whatever others supplied stands on lines
@@ -100,6 +121,7 @@ func (p page) approvalFacts(s shownApproval, req request.Request) []fact {
 		{"effect", own(req.Tool.SideEffect)},
 		{"runs", p.foreign(req.Tool.Implementation)},
 		{"kind", p.foreign(d.Kind)},
+		{"replaces", own(s.replacedWords())},
 		{"asked", own(stamp(d.CreatedAt) + by(d.RequestedBy))},
 		{"expires", own(orNever(d.ExpiresAt))},
 		{"run", own(d.RunID)},
@@ -125,6 +147,13 @@ func (p page) approvalFacts(s shownApproval, req request.Request) []fact {
 		fact{"used", own(stamp(d.ConsumedAt))})
 }
 
+func (s shownApproval) replacedWords() string {
+	if s.replaced == "" {
+		return ""
+	}
+	return replacedWords(s.replaced)
+}
+
 func by(name string) string {
 	if name == "" {
 		return ""
@@ -139,15 +168,19 @@ func orNever(t time.Time) string {
 	return stamp(t)
 }
 
-// policyWords prints what the policy says about the request, and says that it is the policy's.
+// policyWords prints what is said about the request, and whose words they are.
 func (p page) policyWords(d decision.Decision, req request.Request) {
+	reason, presentation := "Reason, as the policy gave it", "Presentation, as supplied by the policy; it may carry text a model chose:"
+	if d.Kind == decision.KindInterrupted {
+		reason, presentation = "Reason, Placet's own", "Presentation, Placet's own; the arguments in it may carry text a model chose:"
+	}
 	if d.Reason != "" {
 		p.say("")
-		p.say("Reason, as the policy gave it (%s):", safe(display.Bytes(len(d.Reason))))
+		p.say("%s (%s):", safe(reason), safe(display.Bytes(len(d.Reason))))
 		p.say("  %s", p.foreign(d.Reason))
 	}
 	if !plainDocument(d.Presentation, req) {
-		p.fields("Presentation, as supplied by the policy; it may carry text a model chose:", p.mask.Fields(p.mask.Scrub(d.Presentation)))
+		p.fields(presentation, p.mask.Fields(p.mask.Scrub(d.Presentation)))
 	}
 	if !plainDocument(d.Capability, req) {
 		p.fields("Capability, as supplied by the policy: what a yes permits:", p.mask.Fields(p.mask.Scrub(d.Capability)))

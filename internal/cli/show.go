@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -19,13 +20,16 @@ func newShowCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "show ID",
 		Short: "Show one approval or one call",
-		Args:  cobra.ExactArgs(1),
+		Args:  oneArg("ID", ""),
 		RunE: func(c *cobra.Command, args []string) error {
 			st, err := a.read(c.Context())
 			if err != nil {
 				return err
 			}
 			defer st.Close()
+			if err := onlyGroups(c.Context(), st, args[0]); err != nil {
+				return err
+			}
 			found, err := a.find(c.Context(), st, args[0], id.Approval, id.Call, id.Run, id.Job, id.Question)
 			if err != nil {
 				return err
@@ -40,6 +44,22 @@ func newShowCommand(a *app) *cobra.Command {
 			}
 		},
 	}
+}
+
+// onlyGroups is the answer about the run id of calls, under which nothing of its own is stored.
+func onlyGroups(ctx context.Context, st *store.Store, runID string) error {
+	if !strings.HasPrefix(runID, id.Run) {
+		return nil
+	}
+	var of []call.Call
+	err := txn.View(ctx, st, func(tx call.Tx) (err error) {
+		of, err = tx.Calls(call.Query{Space: event.MainSpace, RunID: runID, Limit: 1})
+		return err
+	})
+	if err != nil || len(of) == 0 {
+		return err
+	}
+	return decision.ErrNotFound.Say("%s only groups calls.", runID).Hint("The newest of them: placet show %s.", of[0].ID)
 }
 
 func (a *app) showApproval(ctx context.Context, st *store.Store, approvalID string) error {

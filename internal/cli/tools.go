@@ -21,7 +21,7 @@ func newToolsCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "tools",
 		Short: "List the tools of the configuration",
-		Args:  cobra.NoArgs,
+		Args:  noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			conf, err := a.load()
 			if err != nil {
@@ -50,7 +50,11 @@ func (a *app) listTools(tools []tool.Tool) {
 		}
 		t.row(k.Name, string(k.SideEffect), confirm, k.Description)
 	}
-	if !a.json && len(tools) > 0 {
+	switch {
+	case a.json:
+	case len(tools) == 0:
+		a.note("None.")
+	default:
 		t.print()
 	}
 }

@@ -31,7 +31,7 @@ func newVerifyCommand(a *app) *cobra.Command {
 		Long: `Checks every event against the one before it. The end of a stream can only be
 missed by comparing: keep the heads that this command prints somewhere else, and
 give them back with --head.`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return a.verify(c.Context(), heads) },
 	}
 	c.Flags().StringArrayVar(&heads, "head", nil, "`STREAM:SEQ:HASH` that was kept; may be given more than once")

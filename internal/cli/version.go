@@ -23,21 +23,25 @@ func newVersionCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print which program this is",
-		Args:  cobra.NoArgs,
+		Args:  noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			v := buildVersion()
-			if a.json {
-				a.emit(v)
-				return nil
-			}
-			a.say("placet %s", own(v.Version))
-			if v.Revision != "" {
-				a.say("  revision   %s", own(v.Revision))
-			}
-			a.say("  built with %s for %s", own(v.Go), own(v.Platform))
+			a.tellVersion()
 			return nil
 		},
 	}
+}
+
+func (a *app) tellVersion() {
+	v := buildVersion()
+	if a.json {
+		a.emit(v)
+		return
+	}
+	a.say("placet %s", own(v.Version))
+	if v.Revision != "" {
+		a.say("  revision   %s", own(v.Revision))
+	}
+	a.say("  built with %s for %s", own(v.Go), own(v.Platform))
 }
 
 func buildVersion() versionObject {

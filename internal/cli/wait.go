@@ -28,7 +28,7 @@ type waiter struct {
 func (w waiter) do(ctx context.Context, parked *call.PendingError) error {
 	err := w.untilDecided(ctx, parked)
 	if told := exitCode(0); err != nil && ctx.Err() != nil && !errors.As(err, &told) {
-		w.tellParked(parked) // interrupted: the call is parked all the same, and its id is worth knowing
+		w.tellParked(ctx, w.store, parked) // interrupted: the call is parked all the same, and its id is worth knowing
 		return exitCode(exitParked)
 	}
 	return err
@@ -45,7 +45,7 @@ func (w waiter) untilDecided(ctx context.Context, parked *call.PendingError) err
 		}
 		err = w.watch(ctx, parked, d)
 		if errors.Is(err, errWaited) {
-			w.tellParked(parked)
+			w.tellParked(ctx, w.store, parked)
 			return exitCode(exitTimeout)
 		}
 		if err != nil {
@@ -121,7 +121,7 @@ func (w waiter) goOn(ctx context.Context, p *call.PendingError) error {
 		if again.ApprovalID != p.ApprovalID && remaining(w.until) > 0 {
 			return w.untilDecided(ctx, again)
 		}
-		w.tellParked(again)
+		w.tellParked(ctx, w.store, again)
 		return exitCode(exitTimeout)
 	case errors.Is(err, call.ErrRunning):
 		return w.elsewhere(ctx, p, err)
@@ -130,9 +130,9 @@ func (w waiter) goOn(ctx context.Context, p *call.PendingError) error {
 		if serr != nil || !c.Status.Terminal() {
 			return err
 		}
-		res, err = call.Result{Status: c.Status, Value: c.Result, Kind: c.Kind, Message: c.Message, CallID: c.ID, RunID: c.RunID, Args: c.Args}, nil
+		res, err = call.Result{Status: c.Status, Value: c.Result, Kind: c.Kind, Message: c.Message, CallID: c.ID, RunID: c.RunID, ApprovalID: c.ApprovalID, Args: c.Args}, nil
 	}
-	err = w.answer(w.tool, w.conf, res, err)
+	err = w.answer(ctx, w.store, w.tool, w.conf, res, err)
 	w.finishLate(ctx, w.ex)
 	return err
 }

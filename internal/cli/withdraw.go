@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/internal/id"
 )
@@ -15,7 +16,7 @@ func newWithdrawCommand(a *app) *cobra.Command {
 		Use:   "withdraw ID",
 		Short: "Take back a call that still waits for a person",
 		Long:  `Withdraws a pending approval: its call is cancelled and never runs.`,
-		Args:  cobra.ExactArgs(1),
+		Args:  oneArg("ID", ""),
 	}
 	flags.add(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -45,6 +46,10 @@ func newWithdrawCommand(a *app) *cobra.Command {
 		}
 		if a.json {
 			a.emit(a.approvalObject(after))
+			return nil
+		}
+		if k, err := readCall(ctx, st, after.CallID); err == nil && k.Status == call.Unknown {
+			a.say("Approval %s is withdrawn. Its call may have run already; it is not run again.", own(after.ID))
 			return nil
 		}
 		a.say("Approval %s is withdrawn; its call is cancelled.", own(after.ID))
