@@ -31,14 +31,19 @@ type screen struct {
 
 func (w *world) atTerminal(args ...string) *screen {
 	w.t.Helper()
-	s := &screen{t: w.t, cmd: w.command(args...)}
+	return startAtTerminal(w.t, w.command(args...))
+}
+
+func startAtTerminal(t *testing.T, c *exec.Cmd) *screen {
+	t.Helper()
+	s := &screen{t: t, cmd: c}
 	s.grew = sync.NewCond(&s.mu)
 	f, err := pty.Start(s.cmd)
 	if err != nil {
-		w.t.Fatal(err)
+		t.Fatal(err)
 	}
-	s.keys = closable(w.t, f)
-	w.t.Cleanup(func() { s.keys.Close() })
+	s.keys = closable(t, f)
+	t.Cleanup(func() { s.keys.Close() })
 	go s.read()
 	return s
 }
@@ -171,6 +176,9 @@ func TestEverythingButYesLeavesItPending(t *testing.T) {
 			}
 			if name != "closed terminal" { // where nobody can read it
 				mustContain(t, text, "Not decided: approval "+p.ApprovalID+" is as it was.")
+			}
+			if name == "end of input" {
+				mustContain(t, text, question+"\r\n")
 			}
 			if d := w.show(p.ApprovalID); d.Status != decision.Pending || d.DecidedBy != "" {
 				t.Errorf("it is %s by %q", d.Status, d.DecidedBy)
