@@ -34,20 +34,33 @@ import (
 type Exec struct {
 	Argv []string // the program as it was named, and its arguments
 	Dir  string   // absolute; where the program runs
-	Pin  bool     // the program's content is part of the implementation
+	Pin  bool     // the content of the program, and of files among its arguments, is part of the implementation
 
-	path string // absolute path of the program
-	sum  string // its SHA-256 in hex, if pinned
-	impl string
+	path    string // absolute path of the program
+	pins    []pinned
+	usesDir bool // an argument names something in Dir
+	impl    string
+}
+
+// pinned is a file that has to stay as it is.
+type pinned struct {
+	what string // "program" or "file"
+	path string
+	sum  string // SHA-256 in hex
 }
 
 var _ Runner = (*Exec)(nil)
 
 // NewExec finds the program argv[0]: a bare name through PATH, a relative path from
-// dir (empty: the working directory). With pin it reads the program's content and
-// starts it later only while that is the same; pin covers that one file, not
-// what it loads (a script named in argv[1], say), and not a change in the instant
-// between check and start. The error matches [ErrInvalidTool] and says what is missing.
+// dir (empty: the working directory).
+//
+// With pin it reads the content of the program, and of each argument that is the path
+// of a regular file, and starts the program later only while that is the same. Pin
+// does not cover what these load in turn, a file inside another argument
+// (--file=deploy.sh), or a change in the instant between check and start. A file that
+// the program itself writes to is no argument for a pinned tool.
+//
+// The error matches [ErrInvalidTool] and says what is missing.
 func NewExec(argv []string, dir string, pin bool) (*Exec, error) {
 	if len(argv) == 0 || argv[0] == "" {
 		return nil, ErrInvalidTool.Say("exec names no program.").Hint("Write it as a list: the program, then its arguments.")
@@ -61,15 +74,55 @@ func NewExec(argv []string, dir string, pin bool) (*Exec, error) {
 		return nil, err
 	}
 	e := &Exec{Argv: slices.Clone(argv), Dir: dir, Pin: pin, path: path}
+	files := e.lookAtArguments()
 	if pin {
-		if e.sum, err = fileSum(path); err != nil {
-			return nil, ErrInvalidTool.Say("The program %s cannot be read, so it cannot be pinned: %s.", shown(path), cause(err))
+		if err := e.pin(files); err != nil {
+			return nil, err
 		}
 	}
 	if e.impl, err = e.describe(); err != nil {
 		return nil, err
 	}
 	return e, nil
+}
+
+// lookAtArguments finds out whether an argument is a relative path of something in
+// Dir, and returns the regular files that arguments are paths of.
+func (e *Exec) lookAtArguments() (files []string) {
+	for _, arg := range e.Argv[1:] {
+		if arg == "" || hasNUL(arg) {
+			continue
+		}
+		path := arg
+		if !filepath.IsAbs(arg) {
+			path = filepath.Join(e.Dir, arg)
+		}
+		info, err := os.Stat(path)
+		if err != nil {
+			continue
+		}
+		e.usesDir = e.usesDir || !filepath.IsAbs(arg)
+		if info.Mode().IsRegular() {
+			files = append(files, path)
+		}
+	}
+	return files
+}
+
+// pin notes the content of the program and of files.
+func (e *Exec) pin(files []string) error {
+	e.pins = []pinned{{what: "program", path: e.path}}
+	for _, path := range files {
+		e.pins = append(e.pins, pinned{what: "file", path: path})
+	}
+	for i := range e.pins {
+		p := &e.pins[i]
+		var err error
+		if p.sum, err = fileSum(p.path); err != nil {
+			return ErrInvalidTool.Say("The %s %s cannot be read, so it cannot be pinned: %s.", p.what, shown(p.path), cause(err))
+		}
+	}
+	return nil
 }
 
 func programDir(dir string) (string, error) {
@@ -130,32 +183,36 @@ func cause(err error) string {
 }
 
 // Implementation is what a yes to this tool is bound to (spec 1.2): `exec`, with Pin
-// then `sha256:` and the program's SHA-256 in hex, then the program's absolute path
-// and the arguments, all parted by one space. An element that is empty or has a
-// space, a double quote, a backslash or a control character is written as a JSON string.
+// then `sha256:` and the program's SHA-256 in hex, and the same for each argument that
+// is the path of a regular file; if an argument is a relative path of something that
+// exists in Dir, then `dir:` and Dir, since such an argument means something else in
+// each folder (docs/adr/0008); then the program's absolute path and the arguments. All
+// are parted by one space. An element that is empty or has a space, a double quote, a
+// backslash or a control character is written as a JSON string.
 func (e *Exec) Implementation() string { return e.impl }
 
 func (e *Exec) describe() (string, error) {
 	b := []byte("exec")
-	if e.Pin {
-		b = append(append(b, " sha256:"...), e.sum...)
+	for _, p := range e.pins {
+		b = append(append(b, " sha256:"...), p.sum...)
 	}
-	for i, arg := range e.Argv {
-		if i == 0 {
-			arg = e.path
+	elements := append([]string{e.path}, e.Argv[1:]...)
+	if e.usesDir {
+		elements = append([]string{"dir:" + e.Dir}, elements...)
+	}
+	for _, element := range elements {
+		if hasNUL(element) {
+			return "", ErrInvalidTool.Say("The argument %s has a NUL character.", shown(element))
 		}
-		if hasNUL(arg) {
-			return "", ErrInvalidTool.Say("The argument %s has a NUL character.", shown(arg))
-		}
-		quoted, err := canon.AppendString(nil, arg)
+		quoted, err := canon.AppendString(nil, element)
 		if err != nil {
-			return "", ErrInvalidTool.Say("The argument %s is not valid UTF-8.", shown(arg))
+			return "", ErrInvalidTool.Say("The argument %s is not valid UTF-8.", shown(element))
 		}
 		b = append(b, ' ')
-		if needsQuotes(arg) {
+		if needsQuotes(element) {
 			b = append(b, quoted...)
 		} else {
-			b = append(b, arg...)
+			b = append(b, element...)
 		}
 	}
 	return string(b), nil
@@ -167,18 +224,17 @@ func needsQuotes(arg string) bool {
 	})
 }
 
-// checkPin refuses a program whose content is not what was approved.
+// checkPin refuses a program if it, or a file it is given, is not what was approved.
 func (e *Exec) checkPin() error {
-	if !e.Pin {
-		return nil
-	}
-	sum, err := fileSum(e.path)
-	switch {
-	case err != nil:
-		return ErrNotStarted.Say("The program %s was not started: it is pinned and cannot be read: %s.", shown(e.path), cause(err))
-	case sum != e.sum:
-		return ErrNotStarted.Say("The program %s was not started: it changed since it was loaded, and it is pinned.", shown(e.path)).
-			Hint("Load the configuration again; what was approved for the old program then needs a new yes.")
+	for _, p := range e.pins {
+		sum, err := fileSum(p.path)
+		switch {
+		case err != nil:
+			return ErrNotStarted.Say("The program %s was not started: the %s %s is pinned and cannot be read: %s.", shown(e.path), p.what, shown(p.path), cause(err))
+		case sum != p.sum:
+			return ErrNotStarted.Say("The program %s was not started: the %s %s changed since it was loaded, and it is pinned.", shown(e.path), p.what, shown(p.path)).
+				Hint("Load the configuration again; what was approved for the old content then needs a new yes.")
+		}
 	}
 	return nil
 }

@@ -418,9 +418,84 @@ func TestExecImplementation(t *testing.T) {
 			t.Errorf("describe(%q) = %s, %v; want %s", tt.argv, got, err, tt.want)
 		}
 	}
-	e = &Exec{Argv: []string{""}, path: "/with a space", Pin: true, sum: "ab12"}
+	e = &Exec{Argv: []string{""}, path: "/with a space", Pin: true, pins: []pinned{{sum: "ab12"}}}
 	if got, _ := e.describe(); got != `exec sha256:ab12 "/with a space"` {
 		t.Errorf("describe = %s", got)
+	}
+}
+
+// A relative argument means another file in another folder: the yes is for one of them.
+func TestExecFolderIsPartOfTheImplementation(t *testing.T) {
+	t.Parallel()
+	project := func() string {
+		dir := filepath.Join(t.TempDir(), "a project")
+		if err := os.MkdirAll(filepath.Join(dir, "tools"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		writeProgram(t, filepath.Join(dir, "deploy.sh"), "#!/bin/sh\necho 1\n")
+		return dir
+	}
+	dir, other := project(), project()
+	sh := mustImplementation(t, []string{"sh"}, dir, false)[len("exec "):]
+	sum := fmt.Sprintf("sha256:%x", sha256.Sum256([]byte("#!/bin/sh\necho 1\n")))
+	shSum, err := fileSum(sh)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inDir := `exec "dir:` + dir + `" `
+	for _, tt := range []struct {
+		argv []string
+		pin  bool
+		want string
+	}{
+		{[]string{"sh", "deploy.sh"}, false, inDir + sh + " deploy.sh"},
+		{[]string{"sh", "-x", "./deploy.sh", "now"}, false, inDir + sh + " -x ./deploy.sh now"},
+		{[]string{"sh", "tools"}, false, inDir + sh + " tools"},
+		{[]string{"sh", "."}, false, inDir + sh + " ."},
+		{[]string{"sh", "../a project/deploy.sh"}, false, inDir + sh + ` "../a project/deploy.sh"`},
+		{[]string{"sh", "missing.sh"}, false, "exec " + sh + " missing.sh"},
+		{[]string{"sh", "", "-c", "echo 1"}, false, "exec " + sh + ` "" -c "echo 1"`},
+		{[]string{"sh", sh}, false, "exec " + sh + " " + sh},
+		{[]string{"./deploy.sh", "now"}, false, `exec "` + dir + `/deploy.sh" now`},
+		{[]string{"./deploy.sh", "now"}, true, "exec " + sum + ` "` + dir + `/deploy.sh" now`},
+		{[]string{"sh", "deploy.sh", "tools", sh}, true, "exec sha256:" + shSum + " " + sum + " sha256:" + shSum + inDir[len("exec"):] + sh + " deploy.sh tools " + sh},
+	} {
+		if got := mustImplementation(t, tt.argv, dir, tt.pin); got != tt.want {
+			t.Errorf("%q: %s, want %s", tt.argv, got, tt.want)
+		}
+	}
+	if mustImplementation(t, []string{"sh", "deploy.sh"}, dir, false) == mustImplementation(t, []string{"sh", "deploy.sh"}, other, false) {
+		t.Error("two folders share an implementation")
+	}
+}
+
+func mustImplementation(t *testing.T, argv []string, dir string, pin bool) string {
+	t.Helper()
+	e, err := NewExec(argv, dir, pin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e.Implementation()
+}
+
+func TestPinCoversFilesAmongTheArguments(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	script := filepath.Join(dir, "s.sh")
+	writeProgram(t, script, "echo 1\n")
+	e, err := NewExec([]string{"sh", "s.sh"}, dir, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := e.Run(t.Context(), aCall(`{}`)); err != nil || string(out) != "1" {
+		t.Errorf("unchanged: %s, %v", out, err)
+	}
+	writeProgram(t, script, "touch ran; echo 2\n")
+	if _, err := e.Run(t.Context(), aCall(`{}`)); !errors.Is(err, ErrNotStarted) || !strings.Contains(err.Error(), "s.sh\" changed since it was loaded") {
+		t.Errorf("changed: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "ran")); err == nil {
+		t.Error("the changed script ran")
 	}
 }
 
