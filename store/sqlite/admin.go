@@ -96,12 +96,19 @@ func (a *admin) backup(ctx context.Context, dest string) error {
 	} else if err != nil {
 		return fmt.Errorf("back up %s to %s: %w", a.path, dest, err)
 	}
+	if err := os.Remove(tmp); err != nil { // a store with two names is refused
+		return fmt.Errorf("remove %s, which is a second name of %s: %w", tmp, dest, err)
+	}
 	return syncFolder(filepath.Dir(dest))
 }
 
 // source opens a store to be copied.
 func (a *admin) source(ctx context.Context, path string, how ...string) (*conn, meta, error) {
-	if found, err := checkFile(path, false); err != nil {
+	found, err := checkPlain(path, false)
+	if path == a.path && found && err == nil {
+		err = checkOneName(path)
+	}
+	if err != nil {
 		return nil, meta{}, err
 	} else if !found {
 		return nil, meta{}, missing(path)

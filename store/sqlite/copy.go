@@ -66,7 +66,8 @@ func putFile(src, path string) error {
 			return fmt.Errorf("move %s aside: %w", path+ext, err)
 		}
 	}
-	if err := os.Link(path, aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	// Not linked: a store with two names is refused, and a crash would leave that.
+	if err := os.Rename(path, aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("keep %s: %w", path, err)
 	}
 	if err := os.Rename(src, path); err != nil {

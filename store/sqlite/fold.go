@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/placet-dev/placet/txn"
 )
 
 // Folding writes the log back into the database and cuts it to nothing.
@@ -84,8 +86,8 @@ func identify(path string) (dbFile, error) {
 	return dbFile{path, path + "-wal", uint64(s.Dev), s.Ino}, nil
 }
 
-// replaced tells whether another file lies at the path now. Ours would take
-// commits that nobody finds again.
+// replaced tells whether another file lies at the path now, where ours would take
+// commits that nobody finds again, and whether ours has got a second name.
 func (f *dbFile) replaced() error {
 	var s unix.Stat_t
 	if err := unix.Stat(f.path, &s); err != nil {
@@ -93,6 +95,9 @@ func (f *dbFile) replaced() error {
 	}
 	if s.Ino != f.ino || uint64(s.Dev) != f.dev {
 		return replaced(f.path, "was replaced by another file")
+	}
+	if s.Nlink > 1 {
+		return txn.ErrNotCommitted.Say("%s %s. Nothing was changed.", f.path, manyNames(uint64(s.Nlink))).Hint("%s", oneNameHint)
 	}
 	return nil
 }

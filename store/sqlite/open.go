@@ -220,6 +220,37 @@ func (p *prepared) findMark() error {
 
 // checkFile refuses a path at which no store should be, and reports whether a file is there.
 func checkFile(path string, write bool) (found bool, err error) {
+	if found, err = checkPlain(path, write); found && err == nil {
+		err = checkOneName(path)
+	}
+	return found, err
+}
+
+// checkOneName refuses a file that can be reached under a second name. The log,
+// the locks and the mark go by the name: who comes by another has others of each,
+// and two processes would write over one another.
+func checkOneName(path string) error {
+	var s unix.Stat_t
+	switch err := unix.Lstat(path, &s); {
+	case err != nil:
+		return refuse(path, "cannot be looked at").Because(err)
+	case s.Nlink > 1:
+		return refuse(path, "%s", manyNames(uint64(s.Nlink))).Hint("%s", oneNameHint)
+	case isMountPoint(path):
+		return refuse(path, "is mounted by itself, and the log and the locks beside it are not").
+			Hint("Mount the folder in which the database lies instead of the file.")
+	}
+	return nil
+}
+
+const oneNameHint = "Remove the other name (find -samefile shows it); to share the database, share its folder."
+
+func manyNames(n uint64) string {
+	return fmt.Sprintf("has %d names (hard links), and each name has a log and locks of its own", n)
+}
+
+// checkPlain is for a file that is only read, such as a backup: it may have many names.
+func checkPlain(path string, write bool) (found bool, err error) {
 	if err := checkFolder(filepath.Dir(path), write); err != nil {
 		return false, err
 	}

@@ -75,6 +75,7 @@ func TestOpenRefuses(t *testing.T) {
 		{"AnotherProgram", other, false, []string{"another program"}},
 		{"SymlinkedLock", func(p string) error { return errors.Join(os.Remove(p+".write"), os.Symlink("/etc/passwd", p+".write")) }, true, []string{".write", "symbolic link"}},
 		{"SymlinkedMark", func(p string) error { return errors.Join(os.Remove(p+".mark"), os.Symlink("/etc/passwd", p+".mark")) }, true, []string{".mark", "symbolic link"}},
+		{"HardLink", func(p string) error { return os.Link(p, p+"2") }, false, []string{"has 2 names", "share its folder"}},
 		{"Device", func(p string) error { return errors.Join(os.Remove(p), mkfifo(p)) }, false, []string{"not a regular file"}},
 		{"Removed", os.Remove, false, []string{"no database at|is missing"}},
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -511,6 +512,62 @@ func TestReplacedWhileOpen(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A second name for an open store ends its updates until it is gone again.
+func TestSecondNameWhileOpen(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Options{})
+	b.mustWrite("a")
+	other := b.path + "2"
+	if err := os.Link(b.path, other); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.write("b"); !errors.Is(err, txn.ErrNotCommitted) || !strings.Contains(err.Error(), "has 2 names") {
+		t.Errorf("an update was told %v", err)
+	}
+	if err := testAdmin(t, other).backup(context.Background(), other+"-copy"); err == nil || !strings.Contains(err.Error(), "has 2 names") {
+		t.Errorf("a backup by the other name: %v", err)
+	}
+	if err := os.Remove(other); err != nil {
+		t.Fatal(err)
+	}
+	b.mustWrite("b")
+}
+
+// A file that is mounted by itself is refused under the name that it is mounted at.
+func TestMountedFile(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Options{})
+	b.mustWrite("a")
+	at := filepath.Join(t.TempDir(), "placet.db")
+	if err := os.WriteFile(at, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := exec.Command("mount", "--bind", b.path, at).Run(); err != nil {
+		t.Skip("a file cannot be mounted here: ", err)
+	}
+	t.Cleanup(func() { _ = exec.Command("umount", at).Run() })
+	_, err := openEngine(context.Background(), at, Options{}, testMigrations())
+	if err == nil || !strings.Contains(err.Error(), "Mount the folder") {
+		t.Errorf("open said %v", err)
+	}
+	b.mustWrite("b")
+}
+
+// Backups may be linked, as programs do that keep many of them.
+func TestRestoreOfLinkedBackup(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Options{})
+	b.mustWrite("a")
+	backup := b.backupTo("backup.db")
+	if err := os.Link(backup, backup+"2"); err != nil {
+		t.Fatal(err)
+	}
+	if err := testAdmin(t, b.path).restore(context.Background(), backup); err != nil {
+		t.Fatal(err)
+	}
+	b.mustWrite("b")
 }
 
 // A process remembers what it saw even where the mark is gone.

@@ -12,16 +12,16 @@ import (
 const (
 	callColumns = `id, space, run_id, own_run, external_id, tool, spec_digest, args, args_digest, principal, metadata, continue_by, next_try_at,
 		status, kind, message, result, effective_digest, approval_id, approval_n, attempts, fence, lease_until, lease_owner, epoch,
-		created_at, ended_at, version, head_seq, head`
+		created_at, ended_at, version, head_seq, head, recovery`
 	insertCallSQL = `INSERT INTO call(` + callColumns + `)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 )
 
 var (
 	selectCalls       = `SELECT ` + selected(callColumns) + ` FROM call`
 	callSQL           = selectCalls + ` WHERE id = ?`
 	callByExternalSQL = selectCalls + ` WHERE space = ? AND run_id = ? AND external_id = ?`
-	leaseEndedSQL     = selectCalls + ` WHERE status = 'running' AND (lease_until < ? OR epoch < ?) ORDER BY lease_until LIMIT ?`
+	leaseEndedSQL     = selectCalls + ` WHERE status = 'running' AND space = ? AND (lease_until < ? OR epoch < ?) AND id > ? ORDER BY id LIMIT ?`
 )
 
 func (x rows) Call(id string) (calls.Call, error) {
@@ -50,7 +50,7 @@ func scanCall(r row) (calls.Call, error) {
 		Args: r.bytes(7), ArgsDigest: r.str(8), Principal: r.str(9), Metadata: meta, ContinueBy: calls.ContinueBy(r.str(11)), NextTryAt: r.time(12),
 		Status: calls.Status(r.str(13)), Kind: calls.Kind(r.str(14)), Message: r.str(15), Result: r.bytes(16), EffectiveDigest: r.str(17),
 		ApprovalID: r.str(18), ApprovalN: r.int(19), Attempts: r.int(20), Fence: r.int(21), LeaseUntil: r.time(22), LeaseOwner: r.str(23), Epoch: r.int(24),
-		CreatedAt: r.time(25), EndedAt: r.time(26), Version: r.int(27),
+		CreatedAt: r.time(25), EndedAt: r.time(26), Version: r.int(27), Recovery: calls.Recovery(r.str(30)),
 	}
 	c.Head = event.Head{Stream: c.Stream(), Seq: r.int(28), Hash: r.bytes(29)}
 	return c, err
@@ -64,7 +64,7 @@ func (x rows) InsertCall(c calls.Call) (bool, error) {
 	_, err = x.h.exec(insertCallSQL,
 		c.ID, c.Space, c.RunID, c.OwnRun, text(c.ExternalID), c.Tool, c.SpecDigest, c.Args, c.ArgsDigest, c.Principal, metadata, string(c.ContinueBy), c.NextTryAt,
 		string(c.Status), string(c.Kind), c.Message, c.Result, c.EffectiveDigest, text(c.ApprovalID), c.ApprovalN, c.Attempts, c.Fence, c.LeaseUntil, c.LeaseOwner, c.Epoch,
-		c.CreatedAt, c.EndedAt, c.Version, c.Head.Seq, c.Head.Hash)
+		c.CreatedAt, c.EndedAt, c.Version, c.Head.Seq, c.Head.Hash, string(c.Recovery))
 	if isUnique(err) {
 		return false, nil
 	}
@@ -77,6 +77,7 @@ func (x rows) LockCall(string) error { return nil }
 func (x rows) UpdateCall(prev, c calls.Call, whole bool) (bool, error) {
 	u := newUpdate(`call`)
 	u.str(`spec_digest`, prev.SpecDigest, c.SpecDigest)
+	u.str(`recovery`, string(prev.Recovery), string(c.Recovery))
 	u.time(`next_try_at`, prev.NextTryAt, c.NextTryAt)
 	u.str(`status`, string(prev.Status), string(c.Status))
 	u.str(`kind`, string(prev.Kind), string(c.Kind))
@@ -104,8 +105,8 @@ func (x rows) UpdateCall(prev, c calls.Call, whole bool) (bool, error) {
 	return u.run(x)
 }
 
-func (x rows) LeaseEnded(now time.Time, limit int) ([]calls.Call, error) {
-	return x.calls(leaseEndedSQL, now, x.Epoch(), pageSize(limit, 100, 1000))
+func (x rows) LeaseEnded(space string, now time.Time, after string, limit int) ([]calls.Call, error) {
+	return x.calls(leaseEndedSQL, space, now, x.Epoch(), after, pageSize(limit, 100, 1000))
 }
 
 // Calls lists newest first: ids sort by time.
@@ -182,7 +183,7 @@ const (
 	guardSQL    = `SELECT n, since FROM guard WHERE space = ? AND run_id = ? AND name = ? AND key = ?`
 	putGuardSQL = `INSERT INTO guard(space, run_id, name, key, n, since) VALUES (?, ?, ?, ?, ?, ?)
 		ON CONFLICT (space, run_id, name, key) DO UPDATE SET n = excluded.n, since = excluded.since`
-	dropGuardsSQL = `DELETE FROM guard WHERE space = ? AND run_id = ?`
+	dropGuardSQL = `DELETE FROM guard WHERE space = ? AND run_id = ? AND name = ? AND key = ? AND n <= ?`
 )
 
 func (x rows) GuardCount(g calls.Guard) (calls.Guard, error) {
@@ -198,8 +199,8 @@ func (x rows) PutGuard(g calls.Guard) error {
 	return err
 }
 
-func (x rows) DropGuards(space, runID string) error {
-	_, err := x.h.exec(dropGuardsSQL, space, runID)
+func (x rows) DropGuard(g calls.Guard) error {
+	_, err := x.h.exec(dropGuardSQL, g.Space, g.RunID, g.Name, g.Key, g.N)
 	return err
 }
 
