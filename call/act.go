@@ -88,7 +88,11 @@ func (e *Executor) park(ctx context.Context, s subject, v verdict) (Result, erro
 			}
 		}
 		asked = e.stamp(tx, *v.ask, v.ttl)
-		return e.putParked(tx, c, asked, s.key, e.maxPending)
+		limit := e.maxPending
+		if asked.Kind == decision.KindInterrupted { // the runtime's own question is never refused
+			limit = 0
+		}
+		return e.putParked(tx, c, s, asked, limit)
 	})
 	if err != nil {
 		return Result{}, err
@@ -97,8 +101,8 @@ func (e *Executor) park(ctx context.Context, s subject, v verdict) (Result, erro
 }
 
 // putParked writes the call as waiting for d, and d, unless maxPending others wait.
-func (e *Executor) putParked(tx Tx, c Call, d decision.Decision, key *IdempotencyKey, maxPending int64) error {
-	ch, err := c.Step(Park{Approval: d}, tx.Now())
+func (e *Executor) putParked(tx Tx, c Call, s subject, d decision.Decision, maxPending int64) error {
+	ch, err := c.Step(Park{Approval: d, Recovery: recoveryOf(s.tool)}, tx.Now())
 	if err != nil {
 		return err
 	}
@@ -106,7 +110,7 @@ func (e *Executor) putParked(tx Tx, c Call, d decision.Decision, key *Idempotenc
 		return err
 	}
 	ch.Events = append(ch.Events, d.Requested())
-	return put(tx, c, ch, key)
+	return put(tx, c, ch, s.key)
 }
 
 // put writes a call's change: the first inserts it.

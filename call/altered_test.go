@@ -91,7 +91,7 @@ var outside = map[string]bool{
 	// Of questions only.
 	"decision.prompt": true, "decision.options": true, "decision.form": true, "decision.idempotency_key": true, "decision.input": true,
 
-	"call.own_run": true, "call.external_id": true, "call.spec_digest": true, "call.continue_by": true, "call.next_try_at": true, "call.kind": true,
+	"call.own_run": true, "call.external_id": true, "call.spec_digest": true, "call.recovery": true, "call.continue_by": true, "call.next_try_at": true, "call.kind": true,
 	"call.message": true, "call.result": true, "call.effective_digest": true, "call.approval_n": true, "call.fence": true, "call.lease_until": true,
 	"call.lease_owner": true, "call.epoch": true, "call.created_at": true, "call.ended_at": true, "call.version": true, "call.head_seq": true, "call.head": true,
 	"call.status": true, // pending or unknown: either waits for this very yes

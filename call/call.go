@@ -76,8 +76,9 @@ type Call struct {
 	OwnRun     bool   // the run id was made for this call alone
 	ExternalID string // the id its caller chose, unique per run; empty: none
 	Tool       string
-	SpecDigest string // of the tool as registered when the call was parked or started last
-	Args       []byte // exactly as given
+	SpecDigest string   // of the tool as registered when the call was parked or started last
+	Recovery   Recovery // what that tool declared then
+	Args       []byte   // exactly as given
 	ArgsDigest string
 
 	Principal  string // who asks, as proved; empty: not known
@@ -193,9 +194,10 @@ type Tx interface {
 	// CallByExternalID does the same by the id a caller chose.
 	CallByExternalID(space, runID, externalID string) (Call, error)
 	Calls(q Query) ([]Call, error)
-	// LeaseEnded lists running calls whose lease ended before now, or whose
+	// LeaseEnded lists running calls of the space, by id behind after, whose lease
+	// ended before now, or whose
 	// attempt is of an earlier life of the store.
-	LeaseEnded(now time.Time, limit int) ([]Call, error)
+	LeaseEnded(space string, now time.Time, after string, limit int) ([]Call, error)
 	// InsertCall writes a new call; the ids in use already are [ErrCallConflict].
 	InsertCall(c Call, es ...event.Event) error
 	// LockCall locks a call that is judged on as it was read before.
@@ -213,7 +215,8 @@ type Tx interface {
 	// In a write transaction the counter is locked until its end.
 	GuardCount(g Guard) (Guard, error)
 	PutGuard(g Guard) error
-	DropGuards(space, runID string) error
+	// DropGuard forgets a counter, unless it counts more than g.N: others too.
+	DropGuard(g Guard) error
 	// FindIdempotent reads a key's record, unless it is too old.
 	FindIdempotent(k IdempotencyKey) (IdempotencyKey, bool, error)
 	// PutIdempotent stores a new key; decision.ErrMoved when it is there already.

@@ -51,7 +51,11 @@ func (e *PendingError) Error() string {
 
 // Help tells people what to do.
 func (e *PendingError) Help() string {
-	return fmt.Sprintf("Look at it: placet show %[1]s\nAgree:      placet approve %[1]s\nRun it:     placet resume %[1]s", e.ApprovalID)
+	run := "Run it:     "
+	if e.MayHaveRun {
+		run = "Run again:  "
+	}
+	return fmt.Sprintf("Look at it: placet show %[1]s\nAgree:      placet approve %[1]s\n%[2]splacet resume %[1]s", e.ApprovalID, run)
 }
 
 func pendingError(d decision.Decision, mayHaveRun bool) *PendingError {

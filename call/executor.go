@@ -207,7 +207,7 @@ func (e *Executor) fresh(ctx context.Context, toolName string, args []byte, exte
 	}
 	c := Call{
 		ID: e.conf.NewID(id.Call), Space: e.conf.Space, RunID: o.runID, ExternalID: externalID, Tool: toolName,
-		SpecDigest: s.tool.SpecDigest(), Args: args, ArgsDigest: s.argsDigest,
+		SpecDigest: s.tool.SpecDigest(), Recovery: recoveryOf(s.tool), Args: args, ArgsDigest: s.argsDigest,
 		Principal: o.principal, Metadata: o.metadata, ContinueBy: o.continueBy,
 	}
 	if c.RunID == "" {

@@ -105,7 +105,7 @@ func (e *Executor) end(tx Tx, s subject, c Call, a Attempt, out Outcome) (_ Call
 			return c, nil, err
 		}
 	}
-	if err := e.freeGuards(tx, ch.Next); err != nil {
+	if err := e.freeGuards(tx, s, ch.Next); err != nil {
 		return c, nil, err
 	}
 	if ch.Next.Status == Unknown && c.Status == Running && recoveryOf(s.tool) == RecoverByPerson {

@@ -110,9 +110,18 @@ func (e *Executor) weigh(tx Tx, s subject, again bool, argsDigest string, reserv
 }
 
 // freeGuards forgets the counts of a run that was made for one call, once it ended.
-func (e *Executor) freeGuards(tx Tx, c Call) error {
+func (e *Executor) freeGuards(tx Tx, s subject, c Call) error {
 	if !c.OwnRun || !c.Status.Terminal() || e.conf.Guards.CallsPerRun == 0 && e.conf.Guards.Repeats == 0 && e.conf.Guards.Cost == 0 {
 		return nil
 	}
-	return tx.DropGuards(c.Space, c.RunID)
+	for _, g := range e.conf.Guards.concerns(s, false, s.argsDigest) {
+		if g.RunID == "" {
+			continue
+		}
+		g.N = g.add // a counter that others added to is theirs too
+		if err := tx.DropGuard(g.Guard); err != nil {
+			return err
+		}
+	}
+	return nil
 }

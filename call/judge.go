@@ -100,6 +100,10 @@ func (e *Executor) judgeGrant(ctx context.Context, s subject, v verdict) (verdic
 	if g.EditedArgs != nil {
 		v.args, v.edited = g.EditedArgs, true
 	}
+	if g.Kind == decision.KindInterrupted && g.SpecDigest != s.tool.SpecDigest() {
+		// The runtime asked, not the policy: no ruling stands in for a yes to another tool.
+		return e.doubtAnew(s, v)
+	}
 	if r, err := e.gate(ctx, s, asked, v.args); r != nil || err != nil {
 		v.refuse = r
 		return v, err
@@ -140,6 +144,10 @@ func (s subject) recorded(d decision.Decision) (args []byte, edited bool, err er
 	if sameBytes(req.Args, bytes.Trim(s.call.Args, " \t\r\n")) {
 		return s.call.Args, false, nil
 	}
+	// Another spelling of the same arguments is no edit: somebody wrote in the row.
+	if digest, err := request.ArgsDigest(req.Args); err != nil || digest == s.call.ArgsDigest {
+		return nil, false, errAltered(d.ID, s.call.ID)
+	}
 	return req.Args, true, nil
 }
 
@@ -166,7 +174,13 @@ func (e *Executor) judgeRepeat(ctx context.Context, s subject, v verdict) (verdi
 	if err != nil {
 		return v, err
 	}
-	if v.refuse = denies(ru); v.refuse != nil || ru.Outcome == policy.Allow {
+	if v.refuse = denies(ru); v.refuse != nil {
+		return v, nil
+	}
+	if p := s.paid; p != nil && !p.GrantExpiresAt.IsZero() && s.life.clock.After(p.GrantExpiresAt) {
+		return e.doubtAnew(s, v) // the yes that it ran on would be too old by now
+	}
+	if ru.Outcome == policy.Allow {
 		return v, nil
 	}
 	met, err := e.meetsSpent(s, v.args, ru)
@@ -187,6 +201,13 @@ func (e *Executor) gate(ctx context.Context, s subject, args ...[]byte) (*refusa
 		}
 	}
 	return e.peekGuards(ctx, s)
+}
+
+// doubtAnew makes v ask the runtime's own question again.
+func (e *Executor) doubtAnew(s subject, v verdict) (verdict, error) {
+	var err error
+	v.ask, v.ttl, err = e.doubtQuestion(s)
+	return v, err
 }
 
 // askFor makes v ask a person what the ruling wants asked.
@@ -341,7 +362,7 @@ func (e *Executor) meetsSpent(s subject, args []byte, ru policy.Ruling) (bool, e
 		return false, nil // it ran without one
 	}
 	if asked, _, err := s.recorded(*s.spent); err != nil || !sameBytes(asked, args) { // what ran was edited
-		return err == nil && sameAuthority(*s.spent, s, ru, args), err
+		return err == nil && s.spent.SpecDigest == s.tool.SpecDigest() && sameAuthority(*s.spent, s, ru, args), err
 	}
 	got, err := s.digest(args, ru.Kind, ru.Capability, ru.Presentation)
 	return got == s.spent.Digest, err

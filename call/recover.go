@@ -81,7 +81,11 @@ func (e *Executor) pendingOr(asked *decision.Decision, err error) (Result, error
 // another one does under that key nobody promised.
 func (s subject) recovery() Recovery {
 	how := recoveryOf(s.tool)
-	if s.attempt != nil && (!s.attempt.Recovery.key() || s.call.SpecDigest != s.tool.SpecDigest()) {
+	keyed := s.call.keyed(how, s.tool.SpecDigest())
+	if s.attempt != nil {
+		keyed = keyed && s.attempt.Recovery.key()
+	}
+	if !keyed {
 		switch how {
 		case RecoverByKey:
 			return RecoverByPerson
@@ -90,6 +94,13 @@ func (s subject) recovery() Recovery {
 		}
 	}
 	return how
+}
+
+// keyed reports whether a repeat of the call is protected by an idempotency key:
+// the tool declares one now and declared it when the call was parked or started
+// last, as the same tool.
+func (c Call) keyed(now Recovery, specDigest string) bool {
+	return now.key() && c.Recovery.key() && c.SpecDigest == specDigest
 }
 
 // markLost writes a running attempt whose lease ended as unknown and, where
@@ -143,7 +154,7 @@ func (e *Executor) putDoubt(tx Tx, s subject, prev Call, ch Change) (Call, *deci
 	if err != nil {
 		return ch.Next, nil, err
 	}
-	parked, err := ch.Next.Step(Park{Approval: d}, tx.Now())
+	parked, err := ch.Next.Step(Park{Approval: d, Recovery: recoveryOf(s.tool)}, tx.Now())
 	if err != nil {
 		return ch.Next, nil, err
 	}
@@ -155,23 +166,50 @@ func (e *Executor) putDoubt(tx Tx, s subject, prev Call, ch Change) (Call, *deci
 
 // doubt is the runtime's own approval: the call started and its outcome is unknown.
 func (e *Executor) doubt(tx Tx, s subject) (decision.Decision, error) {
+	s.life.epoch, s.life.restoredTo = tx.Epoch(), tx.RestoredTo()
+	d, ttl, err := e.doubtQuestion(s)
+	if err != nil {
+		return decision.Decision{}, err
+	}
+	return e.stamp(tx, *d, ttl), nil
+}
+
+// doubtQuestion is what the runtime asks, and for how long. A yes to it lasts no
+// longer than the one that was spent: that limit is the policy's, who is not asked here.
+func (e *Executor) doubtQuestion(s subject) (*decision.Decision, time.Duration, error) {
 	d := e.newApproval(s)
 	args, spent, err := s.ran()
 	if err != nil {
-		return *d, err
+		return nil, 0, err
 	}
 	d.SpentDigest = spent
-	d.Kind, d.ForbidEdits, d.GrantTTL = decision.KindInterrupted, true, e.conf.GrantTTL
-	d.Reason = s.notice(tx.RestoredTo())
+	d.Kind, d.ForbidEdits = decision.KindInterrupted, true
+	var ttl time.Duration
+	d.GrantTTL, ttl = e.doubtLimits(s)
+	d.Reason = s.notice(s.life.restoredTo)
 	plain := fmt.Appendf(nil, `{"tool":%q,"args":%s}`, s.tool.Name, args) // tool names are plain ASCII
 	d.Capability = plain
 	if d.Presentation, err = doubtShown(s, args, d.Reason); err != nil {
-		return *d, err
+		return nil, 0, err
 	}
-	if err := bind(s, d, args); err != nil {
-		return *d, err
+	return d, ttl, bind(s, d, args)
+}
+
+// doubtLimits is the shorter of the executor's limits and those of the grant
+// that the interrupted attempt spent, or that the restored call has.
+func (e *Executor) doubtLimits(s subject) (grantTTL, approvalTTL time.Duration) {
+	grantTTL, approvalTTL = e.conf.GrantTTL, e.conf.ApprovalTTL
+	from := s.paid
+	if from == nil {
+		from = s.grant
 	}
-	return e.stamp(tx, *d, e.conf.ApprovalTTL), nil
+	if from == nil {
+		return grantTTL, approvalTTL
+	}
+	if !from.ExpiresAt.IsZero() {
+		approvalTTL = shorter(approvalTTL, from.ExpiresAt.Sub(from.CreatedAt))
+	}
+	return shorter(grantTTL, from.GrantTTL), approvalTTL
 }
 
 // ran is what the last attempt ran and the digest of the grant it spent. Where the
@@ -339,7 +377,7 @@ func (e *Executor) learn(ctx context.Context, s subject, out Outcome) (Result, e
 			return err
 		}
 		next = ch.Next
-		if err := e.freeGuards(tx, next); err != nil {
+		if err := e.freeGuards(tx, s, next); err != nil {
 			return err
 		}
 		return tx.PutCall(c, ch.Next, ch.Events...)
@@ -373,7 +411,7 @@ func (e *Executor) learnOrStay(ctx context.Context, s subject) (Result, error) {
 // Sweep expires overdue approvals and grants and looks after up to limit lost
 // attempts whose tools this executor knows: it marks them unknown, asks their
 // probes, and opens the question to a person. It starts no tool. Several
-// sweepers share the work.
+// sweepers share the work. limit is 1 to 1,000; the count is of rows changed.
 func (e *Executor) Sweep(ctx context.Context, limit int) (int, error) {
 	if e.misuse != nil {
 		return 0, e.misuse
@@ -382,13 +420,19 @@ func (e *Executor) Sweep(ctx context.Context, limit int) (int, error) {
 	var lost []subject
 	err := txn.View(ctx, e.conf.Store, func(tx Tx) error {
 		lost = nil
-		cs, err := tx.LeaseEnded(tx.Now(), limit)
-		for _, c := range cs {
-			if c.Space == e.conf.Space {
-				lost = append(lost, subject{call: c})
+		for after := ""; len(lost) < limit; {
+			cs, err := tx.LeaseEnded(e.conf.Space, tx.Now(), after, limit)
+			if err != nil || len(cs) == 0 {
+				return err
+			}
+			for _, c := range cs { // those of tools that only others know must not hide the rest
+				if _, err := e.conf.Tools.Lookup(c.Tool); err == nil && len(lost) < limit {
+					lost = append(lost, subject{call: c})
+				}
+				after = c.ID
 			}
 		}
-		return err
+		return nil
 	})
 	failed = errors.Join(failed, err)
 	for _, s := range lost {

@@ -334,7 +334,7 @@ func (e *Executor) runGrant(ctx context.Context, s subject) (Result, error) {
 		return Result{}, err
 	}
 	s.tool = t
-	if s.grant.Epoch < s.life.epoch && !recoveryOf(t).key() {
+	if s.grant.Epoch < s.life.epoch && !s.call.keyed(recoveryOf(t), t.SpecDigest()) {
 		return e.doubtGrant(ctx, s)
 	}
 	if s.call.Status == Unknown && t.Probe != nil {

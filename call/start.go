@@ -104,7 +104,7 @@ func (e *Executor) start(ctx context.Context, s subject, v verdict) (started, er
 // is what was judged on; PutDecision holds all of it against the row. One that is
 // overdue expires here instead; that is committed, and refuse returned.
 func (e *Executor) spend(tx Tx, c Call, d decision.Decision, b *Begin) (refuse, err error) {
-	if d.Epoch < tx.Epoch() && !b.Recovery.key() {
+	if d.Epoch < tx.Epoch() && !c.keyed(b.Recovery, b.SpecDigest) {
 		return nil, moved("The store's life")
 	}
 	if err := c.waitsFor(d); err != nil {
@@ -135,7 +135,7 @@ func (e *Executor) spend(tx Tx, c Call, d decision.Decision, b *Begin) (refuse, 
 // once, through the same doors as a parked one. A no ends the call.
 func (e *Executor) answerNow(tx Tx, c Call, s subject, v verdict, b *Begin) (Call, *Result, error) {
 	d := e.stamp(tx, *v.ask, v.ttl)
-	if err := e.putParked(tx, c, d, s.key, 0); err != nil { // it is not pending when this is committed
+	if err := e.putParked(tx, c, s, d, 0); err != nil { // it is not pending when this is committed
 		return c, nil, err
 	}
 	d, err := tx.Decision(d.ID) // as it is stored, like one that was parked

@@ -13,7 +13,10 @@ type Command interface{ command() }
 
 // Park makes the call wait for an approval: a new call, one whose ruling
 // changed, or one whose outcome is unknown.
-type Park struct{ Approval decision.Decision }
+type Park struct {
+	Approval decision.Decision
+	Recovery Recovery // what the tool declares now
+}
 
 // Begin starts an attempt. It is committed before the tool is called.
 type Begin struct {
@@ -122,7 +125,9 @@ func (c Call) park(cmd Park) (Change, error) {
 		return Change{}, c.errState()
 	}
 	c.ApprovalID, c.ApprovalN = cmd.Approval.ID, cmd.Approval.N
-	c.SpecDigest = cmd.Approval.SpecDigest
+	if c.Status == Pending { // of an unknown call they stay those of the attempt in doubt
+		c.SpecDigest, c.Recovery = cmd.Approval.SpecDigest, cmd.Recovery
+	}
 	ch.Next = c
 	return ch, nil
 }
@@ -144,7 +149,7 @@ func (c Call) begin(cmd Begin, now time.Time) (Change, error) {
 	c.Attempts++
 	c.Fence++
 	c.LeaseUntil, c.LeaseOwner, c.Epoch = now.Add(cmd.Lease), cmd.Owner, cmd.Epoch
-	c.EffectiveDigest, c.SpecDigest = cmd.EffectiveDigest, cmd.SpecDigest
+	c.EffectiveDigest, c.SpecDigest, c.Recovery = cmd.EffectiveDigest, cmd.SpecDigest, cmd.Recovery
 	ch.Attempt = &Attempt{
 		CallID: c.ID, N: c.Attempts, Fence: c.Fence, Epoch: cmd.Epoch, ApprovalID: cmd.ApprovalID, GrantDigest: cmd.GrantDigest,
 		EffectiveDigest: cmd.EffectiveDigest, Args: cmd.Args, Owner: cmd.Owner, Recovery: cmd.Recovery, StartedAt: now,

@@ -504,3 +504,83 @@ func TestUnknownCommandPanics(t *testing.T) {
 	}()
 	_, _ = asked(t).Step(nil, noon)
 }
+
+// What is stored of an answer has to be what an answer leaves, one by one.
+func TestSoundGrant(t *testing.T) {
+	t.Parallel()
+	g := inStatus(t, decision.Approved)
+	if err := g.SoundGrant(); err != nil {
+		t.Fatal(err)
+	}
+	never := asked(t)
+	never.GrantTTL = 0
+	never = step(t, never, approve(), noon)
+	if err := never.SoundGrant(); err != nil {
+		t.Fatal(err)
+	}
+	for name, alter := range map[string]func(*decision.Decision){
+		"status":         func(d *decision.Decision) { d.Status = decision.Consumed },
+		"choice":         func(d *decision.Decision) { d.Choice = decision.ChoiceReject },
+		"nobody":         func(d *decision.Decision) { d.DecidedBy = "" },
+		"no time":        func(d *decision.Decision) { d.DecidedAt, d.GrantTTL, d.GrantExpiresAt = time.Time{}, 0, time.Time{} },
+		"a later yes":    func(d *decision.Decision) { d.DecidedAt = d.DecidedAt.Add(time.Microsecond) },
+		"a longer life":  func(d *decision.Decision) { d.GrantExpiresAt = d.GrantExpiresAt.Add(time.Microsecond) },
+		"no end":         func(d *decision.Decision) { d.GrantExpiresAt = time.Time{} },
+		"no limit":       func(d *decision.Decision) { d.GrantTTL = 0 },
+		"spent on":       func(d *decision.Decision) { d.ConsumedBy = 1 },
+		"spent at":       func(d *decision.Decision) { d.ConsumedAt = noon },
+		"content":        func(d *decision.Decision) { d.Kind = "altered" },
+		"an edit":        func(d *decision.Decision) { d.EditedArgs = []byte(`{}`) },
+		"edit's digest":  func(d *decision.Decision) { d.EditedDigest = "x" },
+		"edit's binding": func(d *decision.Decision) { d.EffectiveDigest = "x" },
+	} {
+		for _, bad := range []decision.Decision{g, never} {
+			was := bad.Clone()
+			if alter(&bad); cmp.Diff(was, bad) == "" || name == "a later yes" && bad.GrantTTL == 0 {
+				continue // it was so before, or nothing hangs on it
+			}
+			if err := bad.SoundGrant(); !errors.Is(err, decision.ErrApprovalHash) {
+				t.Errorf("%s altered: %v", name, err)
+			}
+		}
+	}
+}
+
+// A flow's node has no tool; its approval is bound by its node. A run's names a step.
+func TestIntactOfOthers(t *testing.T) {
+	t.Parallel()
+	seal := func(r request.Request) decision.Decision {
+		d := asked(t)
+		d.Owner = decision.Ref{Kind: decision.OwnerRun, ID: r.RunID}
+		d.RunID, d.CallID, d.StepID, d.Node, d.Tool, d.SpecDigest = r.RunID, r.CallID, r.StepID, r.Node, r.Tool.Name, ""
+		if r.Node == "" {
+			d.SpecDigest = must(t)(r.Tool.Digest())
+		}
+		var err error
+		if d.Request, err = r.JSON(); err != nil {
+			t.Fatal(err)
+		}
+		d.Digest = must(t)(d.Binding())
+		return d
+	}
+	spec := tool.Spec{Name: "refund", InputSchema: []byte(`{}`)}
+	node := seal(request.Request{RunID: "run_1", Flow: "f", Version: "1", Node: "publish", Args: []byte(`{}`)})
+	ofStep := seal(request.Request{RunID: "run_1", StepID: "stp_1", Tool: spec, Args: []byte(`{}`)})
+	for _, d := range []decision.Decision{node, ofStep} {
+		if err := d.Intact(); err != nil {
+			t.Error(err)
+		}
+		for name, alter := range map[string]func(*decision.Decision){
+			"run":  func(d *decision.Decision) { d.RunID = "run_2" },
+			"call": func(d *decision.Decision) { d.CallID = "call_1" },
+			"step": func(d *decision.Decision) { d.StepID += "x" },
+			"node": func(d *decision.Decision) { d.Node += "x" },
+			"tool": func(d *decision.Decision) { d.Tool += "x" },
+		} {
+			bad := d
+			if alter(&bad); !errors.Is(bad.Intact(), decision.ErrApprovalHash) {
+				t.Errorf("%s altered: %v", name, bad.Intact())
+			}
+		}
+	}
+}

@@ -50,7 +50,7 @@ type Rows interface {
 	Call(id string) (call.Call, error)
 	CallByExternalID(space, runID, externalID string) (call.Call, error)
 	Calls(q call.Query) ([]call.Call, error)
-	LeaseEnded(now time.Time, limit int) ([]call.Call, error)
+	LeaseEnded(space string, now time.Time, after string, limit int) ([]call.Call, error)
 	// InsertCall reports false when the ids are in use.
 	InsertCall(c call.Call) (bool, error)
 	// LockCall locks a call for the rest of the transaction.
@@ -65,7 +65,7 @@ type Rows interface {
 	UpdateAttempt(prev, next call.Attempt) (bool, error)
 	GuardCount(g call.Guard) (call.Guard, error)
 	PutGuard(g call.Guard) error
-	DropGuards(space, runID string) error
+	DropGuard(g call.Guard) error
 	IdempotentCall(k call.IdempotencyKey) (call.IdempotencyKey, error)
 	InsertIdempotent(k call.IdempotencyKey) (bool, error)
 

@@ -346,9 +346,9 @@ func (t *tx) PutGuard(g call.Guard) (err error) {
 	return t.Rows.PutGuard(g)
 }
 
-func (t *tx) DropGuards(space, runID string) (err error) {
+func (t *tx) DropGuard(g call.Guard) (err error) {
 	defer t.note(&err)
-	return t.Rows.DropGuards(space, runID)
+	return t.Rows.DropGuard(g)
 }
 
 // Add changes a counter by n.

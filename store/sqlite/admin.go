@@ -16,7 +16,8 @@ import (
 
 // Backup writes a consistent copy of the store at path to the new file dest,
 // mode 0600, while others read and write. It never replaces a file, and a file
-// at dest is always whole.
+// at dest is always whole. The copy is in its next life already: whoever uses it
+// where it lies needs a new yes for all that was approved in it.
 func Backup(ctx context.Context, path, dest string) error {
 	a, err := newAdmin(path, migrations())
 	if err != nil {
@@ -40,7 +41,7 @@ func Restore(ctx context.Context, path, from string) error {
 }
 
 // AcceptRestore ends the refusal of a store that went back in time without
-// Restore: its epoch rises, as with Restore. It is an error if there is nothing
+// Restore, or has no mark by which that could be told: its epoch rises, as with Restore. It is an error if there is nothing
 // to accept.
 func AcceptRestore(ctx context.Context, path string) error {
 	a, err := newAdmin(path, migrations())
@@ -91,6 +92,9 @@ func (a *admin) backup(ctx context.Context, dest string) error {
 		return fmt.Errorf("back up %s: %w", a.path, err)
 	}
 	defer os.Remove(tmp)
+	if err := a.seal(ctx, tmp); err != nil {
+		return fmt.Errorf("back up %s: %w", a.path, err)
+	}
 	if err := os.Link(tmp, dest); errors.Is(err, fs.ErrExist) {
 		return refuse(dest, "exists already").Hint("Give the name of a new file.")
 	} else if err != nil {
@@ -100,6 +104,22 @@ func (a *admin) backup(ctx context.Context, dest string) error {
 		return fmt.Errorf("remove %s, which is a second name of %s: %w", tmp, dest, err)
 	}
 	return syncFolder(filepath.Dir(dest))
+}
+
+// seal gives a copy its next life.
+func (a *admin) seal(ctx context.Context, tmp string) error {
+	c, err := openConn(dsn(tmp, forWriting, a.o.BusyTimeout))
+	if err != nil {
+		return err
+	}
+	m, err := readMeta(ctx, c)
+	if err == nil {
+		m.epoch++
+		m.restoredAt = time.UnixMicro(max(m.lastAt, time.Now().UnixMicro())).UTC()
+		m.restoredTo = time.UnixMicro(m.lastAt).UTC()
+		err = writeLife(ctx, c, m)
+	}
+	return errors.Join(err, c.close())
 }
 
 // source opens a store to be copied.
@@ -253,7 +273,7 @@ func (a *admin) accept(ctx context.Context) error {
 	if err := l.meta.mayWrite(a.newest()); err != nil {
 		return err
 	}
-	if !l.marked || l.meta.wentBack(l.was) == "" {
+	if l.meta.wentBack(l.was, l.marked) == "" {
 		return fault.New(fault.Conflict, "%s did not go back in time: there is nothing to accept.", a.path)
 	}
 	next := l.nextLife(l.meta)

@@ -146,12 +146,15 @@ func lookMark(path string) (k mark, ok bool, err error) {
 }
 
 func (r *Report) compare(m meta, k mark, marked bool) {
+	r.Mark = "agrees"
 	if !marked {
 		r.Mark = "none"
-		return
 	}
-	r.Mark = "agrees"
-	if why := m.wentBack(k); why != "" {
+	switch why := m.wentBack(k, marked); why {
+	case "":
+	case noMark:
+		r.Problems = append(r.Problems, "the store may have gone back in time: "+why+"; if it is to be used where it lies, run placet db accept-restore")
+	default:
 		r.Mark = why
 		r.Problems = append(r.Problems, "the store went back in time: "+why+"; run placet db accept-restore if that is meant")
 	}

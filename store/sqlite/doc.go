@@ -15,7 +15,10 @@
 // Beside the database PATH lie PATH-wal and PATH-shm, which belong to it while
 // it is open; PATH.next and PATH.write, by which processes take turns;
 // PATH.mark, by which a database that was put back by copying is noticed; and
-// PATH.before-N, the copy made before the schema became N. All are 0600.
+// PATH.before-N, the copy made before the schema became N. All are 0600. A database
+// that has been used and has no mark is one that was moved or copied: it can be
+// read, and is written only after db accept-restore. It has one name: all of these
+// go by it.
 //
 // Three things to know before changing anything here:
 //

@@ -5,6 +5,7 @@ import (
 	"hash/crc32"
 	"io"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -25,13 +26,19 @@ type mark struct {
 
 func (m meta) mark() mark { return mark{m.store, m.epoch, m.nextSeq - 1, m.lastAt} }
 
-// wentBack says in what a store falls short of k; "" if it does not. Within one
-// epoch everything only grows, and only our own commands raise the epoch: in the
-// store and in the mark.
-func (m meta) wentBack(k mark) string {
+// noMark is said of a store that has been used and has no mark: a file that was
+// moved or copied to where it lies, such as a backup used in place.
+const noMark = "it has been used, and no mark that can be read lies beside it, so nobody can tell what was acknowledged since"
+
+// wentBack says in what a store falls short of k, its mark where there is one; ""
+// if it does not. Within one epoch everything only grows, and only our own commands
+// raise the epoch: in the store and in the mark.
+func (m meta) wentBack(k mark, marked bool) string {
 	switch {
-	case k.lastAt == 0: // nothing was ever acknowledged
+	case m.lastAt == 0 && k.lastAt == 0: // nothing was ever acknowledged
 		return ""
+	case !marked:
+		return noMark
 	case m.store != k.store:
 		return fmt.Sprintf("it is store %s, and store %s was here before", m.store, k.store)
 	case m.epoch != k.epoch:
@@ -45,12 +52,18 @@ func (m meta) wentBack(k mark) string {
 }
 
 func restored(path, why string) error {
+	if why == noMark {
+		return txn.ErrRestored.Say("%s may have gone back in time: %s. Nothing was changed.", path, why).
+			Hint("If it was moved, move %s.mark of the old place with it. If it is meant to be used as it is, run placet db accept-restore; what was approved before then needs a new yes.", filepath.Base(path))
+	}
 	return txn.ErrRestored.Say("%s went back in time: %s. Nothing was changed.", path, why).
 		Hint("If that is meant, run placet db accept-restore; what was approved before then needs a new yes.")
 }
 
 // markFile is the file <db>.mark. It is written and read under the write lock.
-// It is not flushed: losing it costs the notice, never a fact.
+// It is flushed when it is made, before anything is acknowledged: a store that has
+// been used and has none is refused. Later it is not: losing what was written last
+// costs the notice of a step back by so much, never a fact.
 type markFile struct {
 	path string
 	f    *os.File
@@ -95,7 +108,7 @@ func (m *markFile) close() {
 }
 
 // read returns the mark; ok is false where there is none, or none that makes
-// sense: a power cut may leave that, and it must not stop the store.
+// sense: a process that ended between making the file and writing it leaves that.
 func (m *markFile) read() (k mark, ok bool, err error) {
 	if err := m.follow(); err != nil {
 		return k, false, err
@@ -130,12 +143,15 @@ func (m *markFile) write(k mark) error {
 	return nil
 }
 
-// writeDurably is for our own commands, which raise the epoch.
+// writeDurably is for a new mark and for our own commands, which raise the epoch.
 func (m *markFile) writeDurably(k mark) error {
 	if err := m.write(k); err != nil {
 		return err
 	}
-	return m.f.Sync()
+	if err := m.f.Sync(); err != nil {
+		return fmt.Errorf("flush %s: %w", m.path, err)
+	}
+	return syncFolder(filepath.Dir(m.path))
 }
 
 // raw is the line that a mark is kept as: words, a checksum over them, padding.
@@ -160,7 +176,10 @@ func parseMark(raw [markSize]byte) (k mark, ok bool) {
 		return k, false
 	}
 	n, err := fmt.Sscanf(s[:i], markHead+" %s %d %d %d", &k.store, &k.epoch, &k.seq, &k.lastAt)
-	return k, err == nil && n == 4
+	if err != nil || n != 4 {
+		return mark{}, false
+	}
+	return k, true
 }
 
 // replaced is about a file that changed under an open store.

@@ -210,10 +210,12 @@ func (p *prepared) findMark() error {
 	if err != nil {
 		return err
 	}
-	p.seen = p.meta.mark()
-	if ok && p.meta.wentBack(k) != "" {
-		p.seen = k
+	if p.meta.wentBack(k, ok) != "" {
+		p.seen = k // without a mark nothing is known
 		return nil
+	}
+	if p.seen = p.meta.mark(); !ok {
+		return p.mark.writeDurably(p.seen)
 	}
 	return p.mark.write(p.seen)
 }
@@ -355,7 +357,7 @@ func missing(path string) error {
 // lostFile is about a store that is not there although callers were told of its commits.
 func lostFile(path string, k mark) error {
 	return txn.ErrRestored.Say("%s is missing or empty, but %s.mark says that store %s was here, with events up to %d. Nothing was created.", path, path, k.store, k.seq).
-		Hint("Bring it back with placet db restore FILE. To begin anew, remove %s.mark first.", path)
+		Hint("Bring it back with placet db restore FILE. If it was moved, move %s.mark after it. To begin anew, remove %s.mark first.", filepath.Base(path), path)
 }
 
 // openError is the sentence for a file that SQLite will not take.

@@ -161,7 +161,7 @@ func TestCopiedBackIsNoticed(t *testing.T) {
 	again.mustWrite("c")
 	other.mustWrite("d")
 	epoch, at, to := again.life()
-	if epoch != 2 || at.IsZero() || !to.Before(at) {
+	if epoch != 3 || at.IsZero() || !to.Before(at) {
 		t.Errorf("epoch %d, restored at %v to %v", epoch, at, to)
 	}
 	if first := again.number(`SELECT seq FROM note WHERE id = 'c'`); first != 3 {
@@ -208,7 +208,7 @@ func TestRestore(t *testing.T) {
 		t.Error("the open store does not show the restored one")
 	}
 	b.mustWrite("d") // the open store goes on with the new epoch
-	if epoch, at, to := b.life(); epoch != 2 || at.IsZero() || !to.Before(at) {
+	if epoch, at, to := b.life(); epoch != 3 || at.IsZero() || !to.Before(at) {
 		t.Errorf("epoch %d, restored at %v to %v", epoch, at, to)
 	}
 	if seq := b.number(`SELECT seq FROM note WHERE id = 'd'`); seq != 4 {
@@ -220,7 +220,7 @@ func TestRestore(t *testing.T) {
 	b.shut()
 	again := reopen(t, b.path, Options{})
 	again.mustWrite("e")
-	if r, err := testAdmin(t, b.path).check(context.Background()); err != nil || !r.OK() || r.Mark != "agrees" || r.Epoch != 2 {
+	if r, err := testAdmin(t, b.path).check(context.Background()); err != nil || !r.OK() || r.Mark != "agrees" || r.Epoch != 3 {
 		t.Errorf("check: %+v, %v", r, err)
 	}
 }
@@ -263,7 +263,7 @@ func TestRestoreWithoutAStore(t *testing.T) {
 			if seq := again.number(`SELECT seq FROM note WHERE id = 'c'`); seq != want {
 				t.Errorf("the next event is %d, want %d", seq, want)
 			}
-			if epoch, _, _ := again.life(); epoch != 2 {
+			if epoch, _, _ := again.life(); epoch != 3 { // the backup's is 2
 				t.Errorf("epoch %d", epoch)
 			}
 		})
@@ -362,7 +362,7 @@ func TestRestoreWithoutItsMark(t *testing.T) {
 		t.Fatal(err)
 	}
 	again.mustWrite("c")
-	if epoch, _, _ := again.life(); epoch != 3 {
+	if epoch, _, _ := again.life(); epoch != 4 { // backup 2, restored 3
 		t.Errorf("epoch %d", epoch)
 	}
 }
@@ -446,9 +446,88 @@ func TestLostMark(t *testing.T) {
 			if err := do(b.path + ".mark"); err != nil {
 				t.Fatal(err)
 			}
-			reopen(t, b.path, Options{}).mustWrite("c")
+			// Closed, nobody knows any more how far it had come.
+			again, a := reopen(t, b.path, Options{}), testAdmin(t, b.path)
+			again.refusesAsRestored()
+			reopen(t, b.path, Options{}).refusesAsRestored() // looking at it did not heal it
+			if !again.has("a") || !again.has("b") {
+				t.Error("it cannot be read")
+			}
+			if r, err := a.check(context.Background()); err != nil || r.OK() || r.Mark != "none" {
+				t.Errorf("check: %+v, %v", r, err)
+			}
+			if err := a.accept(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+			again.mustWrite("c")
+			if epoch, _, to := again.life(); epoch != 2 || to.IsZero() {
+				t.Errorf("epoch %d, restored to %v", epoch, to)
+			}
 		})
 	}
+}
+
+// A process that ended before it wrote the mark of a new store bricks nothing.
+func TestNewStoreWithoutMark(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Options{})
+	b.shut()
+	if err := os.Truncate(b.path+".mark", 0); err != nil {
+		t.Fatal(err)
+	}
+	reopen(t, b.path, Options{}).mustWrite("a")
+}
+
+// A process whose mark is lost goes on only if nobody wrote since it last looked.
+func TestLostMarkAmongProcesses(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Options{})
+	b.mustWrite("a")
+	other := reopen(t, b.path, Options{})
+	other.mustWrite("b")
+	if err := os.Remove(b.path + ".mark"); err != nil {
+		t.Fatal(err)
+	}
+	b.refusesAsRestored()
+	other.mustWrite("c")
+	b.mustWrite("d")
+}
+
+// A store that was moved without its mark, or a backup that is used where it lies,
+// does nothing more without a word from its operator.
+func TestUsedInPlace(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Options{})
+	b.mustWrite("a")
+	backup := b.backupTo("backup.db")
+	b.mustWrite("b")
+	b.shut()
+	moved := filepath.Join(t.TempDir(), "moved.db")
+	if err := os.Rename(b.path, moved); err != nil {
+		t.Fatal(err)
+	}
+	for path, epoch := range map[string]int64{moved: 2, backup: 3} { // a backup is in its next life already
+		used := reopen(t, path, Options{})
+		used.refusesAsRestored()
+		if !used.has("a") {
+			t.Error("it cannot be read")
+		}
+		if err := testAdmin(t, path).accept(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		used.mustWrite("c")
+		if now, _, _ := used.life(); now != epoch {
+			t.Errorf("%s is in epoch %d, want %d", path, now, epoch)
+		}
+		used.shut()
+	}
+	// Beside the mark of a new store it is noticed too.
+	fresh := setup(t, Options{})
+	fresh.shut()
+	if err := os.Rename(moved, fresh.path); err != nil {
+		t.Fatal(err)
+	}
+	reopen(t, fresh.path, Options{}).refusesAsRestored()
 }
 
 // A store in which nothing has happened can be thrown away without a word.

@@ -278,24 +278,40 @@ func (w *writer) checkLife(m meta) error {
 	if err != nil {
 		return txn.ErrNotCommitted.Because(err)
 	}
-	why := ""
-	if ok {
-		why = m.wentBack(k)
-	}
-	raised := m.epoch > w.seen.epoch && (ok || m.store == w.seen.store) // by our own command: the mark agrees, or is lost
-	if why == "" && !raised {
-		if why = m.wentBack(w.seen); why != "" {
-			w.writeMark() // so that others see it too, and accept-restore finds it
-		}
-	}
-	if why != "" {
+	if why := w.fallsShort(m, k, ok); why != "" {
 		return restored(w.e.path, why)
+	}
+	if !ok { // it was lost while we had the store open
+		if err := w.mark.writeDurably(w.seen); err != nil {
+			return txn.ErrNotCommitted.Because(err)
+		}
 	}
 	if m.nextSeq-1 > w.seen.seq {
 		w.e.watcher.poke()
 	}
 	w.seen = m.mark()
 	return nil
+}
+
+// fallsShort says in what m falls short of the mark k and of what this process saw.
+func (w *writer) fallsShort(m meta, k mark, marked bool) string {
+	if marked {
+		raised := m.epoch > w.seen.epoch // by our own command, if the mark agrees
+		if why := m.wentBack(k, true); why != "" || raised {
+			return why
+		}
+	}
+	if w.seen.store == "" { // it had no mark when it was opened
+		return m.wentBack(k, marked)
+	}
+	if why := m.wentBack(w.seen, true); why != "" {
+		w.writeMark() // so that others see it too, and accept-restore finds it
+		return why
+	}
+	if !marked && m.mark() != w.seen { // somebody wrote since: we do not know how far they came
+		return noMark
+	}
+	return ""
 }
 
 // await waits for the batch to end, and says so if a closure keeps it: one that

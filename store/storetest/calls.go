@@ -365,13 +365,13 @@ func callLeaseEnded(w *world) {
 	insert(moment(50), 1, call.Unknown)
 	earlier := insert(moment(500), 0, call.Running) // of an earlier life of the store
 	ids := func(limit int) (ids []string) {
-		for _, c := range read(w, func(tx store.Tx) ([]call.Call, error) { return tx.LeaseEnded(now, limit) }) {
+		for _, c := range read(w, func(tx store.Tx) ([]call.Call, error) { return tx.LeaseEnded("main", now, "", limit) }) {
 			ids = append(ids, c.ID)
 		}
 		return ids
 	}
-	w.same([]string{first, second, earlier}, ids(0))
-	w.same([]string{first, second}, ids(2))
+	w.same([]string{second, first, earlier}, ids(0))
+	w.same([]string{second, first}, ids(2))
 }
 
 // callHead: the head in the row moves with the log, and every write raises the version.

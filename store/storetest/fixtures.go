@@ -44,7 +44,7 @@ func blobs() map[string][]byte {
 // parkedCall is a call that waits, as it is stored.
 func parkedCall() call.Call {
 	return call.Call{
-		ID: id.New(id.Call), Space: event.MainSpace, RunID: id.New(id.Run), OwnRun: true, ExternalID: "order 7", Tool: "refund", SpecDigest: "spec",
+		ID: id.New(id.Call), Space: event.MainSpace, RunID: id.New(id.Run), OwnRun: true, ExternalID: "order 7", Tool: "refund", SpecDigest: "spec", Recovery: call.RecoverByProbe,
 		Args: []byte(`{"amount":1}`), ArgsDigest: "args", Principal: "agent:ana", Metadata: map[string]string{"ticket": "T-1", "é": "<&>"},
 		ContinueBy: call.ByDaemon, NextTryAt: moment(1), Status: call.Pending, ApprovalID: id.New(id.Approval), ApprovalN: 1,
 		Epoch: 1, CreatedAt: moment(0), Version: 1,

@@ -46,7 +46,7 @@ func guardReadBack(w *world) {
 	}
 }
 
-// guardDrop: a run's counters go, those of other runs and those over all runs stay.
+// guardDrop: a counter goes unless others added to it; all others stay.
 func guardDrop(w *world) {
 	keys := []call.Guard{
 		{Space: "main", RunID: "run_1", Name: "cost"},
@@ -63,14 +63,19 @@ func guardDrop(w *world) {
 				return err
 			}
 		}
-		return tx.DropGuards("main", "run_1")
+		mine, shared := keys[0], keys[1]
+		mine.N, shared.N = 3, 2
+		if err := tx.DropGuard(mine); err != nil {
+			return err
+		}
+		return tx.DropGuard(shared) // it counts 3: others too
 	})
 	for i, g := range keys {
 		want := int64(3)
-		if i < 2 {
+		if i == 0 {
 			want = 0
 		}
 		w.same(want, w.guard(g).N)
 	}
-	w.write(func(tx store.Tx) error { return tx.DropGuards("main", "run_none") })
+	w.write(func(tx store.Tx) error { return tx.DropGuard(call.Guard{Space: "main", RunID: "run_none", N: 9}) })
 }

@@ -81,7 +81,7 @@ CREATE TABLE call(
   external_id      TEXT,
   tool             TEXT    NOT NULL,
   spec_digest      TEXT    NOT NULL,
-  recovery         TEXT    NOT NULL DEFAULT 'person' CHECK (recovery IN ('person', 'probe', 'key', 'probe+key')), -- as the tool declared it when it was parked or started last
+  recovery         TEXT    NOT NULL DEFAULT '' CHECK (recovery IN ('', 'person', 'probe', 'key', 'probe+key')), -- as the tool declared it when it was parked or started last
   args             BLOB    NOT NULL,
   args_digest      TEXT    NOT NULL,
   principal        TEXT    NOT NULL,
