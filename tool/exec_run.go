@@ -33,8 +33,11 @@ func (e *Exec) output(ctx context.Context, c Call) ([]byte, error) {
 	if err := e.checkPin(); err != nil {
 		return nil, err
 	}
-	p, err := e.start(c)
-	if err != nil {
+	p, err := e.start(ctx, c)
+	switch {
+	case errors.Is(err, ErrNotStarted):
+		return nil, err
+	case err != nil:
 		return nil, ErrNotStarted.Say("The program %s could not be started: %s.", shown(e.path), cause(err))
 	}
 	return p.wait(ctx)
@@ -56,7 +59,7 @@ type running struct {
 // start starts the program. The pipes are our own rather than those of os/exec, so
 // that the program can be waited for before it is collected, and its output given
 // up without giving up its state.
-func (e *Exec) start(c Call) (_ *running, err error) {
+func (e *Exec) start(ctx context.Context, c Call) (_ *running, err error) {
 	p := &running{printed: capture{limit: MaxResult + 1, over: make(chan struct{})}, drained: make(chan struct{})}
 	cmd := &exec.Cmd{Path: e.path, Args: e.Argv, Dir: e.Dir, Env: environment(c)}
 	var theirs [3]*os.File
@@ -76,6 +79,9 @@ func (e *Exec) start(c Call) (_ *running, err error) {
 		return nil, err
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs[0], theirs[1], theirs[2]
+	if err = mayStart(ctx, "The program "+shown(e.path)+" was not started"); err != nil {
+		return nil, err
+	}
 	if p.group, err = process.Start(cmd); err != nil {
 		return nil, err
 	}

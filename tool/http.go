@@ -33,11 +33,11 @@ import (
 // proxy is used, whatever the environment says. There is no time limit but the
 // context's, except for connecting (10 s) and for TLS (10 s).
 type HTTP struct {
-	method  string
-	url     string
-	headers http.Header
-	secrets *strings.Replacer // takes the header values out of a text
-	client  *http.Client
+	method    string
+	url       string
+	headers   http.Header
+	secrets   *strings.Replacer // takes the header values out of a text
+	transport *http.Transport
 }
 
 var _ Runner = (*HTTP)(nil)
@@ -65,7 +65,7 @@ func NewHTTP(method, address string, headers map[string]string) (*HTTP, error) {
 	if err := checkAddress(address); err != nil {
 		return nil, err
 	}
-	h := &HTTP{method: method, url: address, headers: http.Header{}, client: newClient()}
+	h := &HTTP{method: method, url: address, headers: http.Header{}, transport: newTransport()}
 	h.headers.Set("Content-Type", "application/json")
 	h.headers.Set("Accept", "application/json")
 	h.headers.Set("User-Agent", "placet")
@@ -165,19 +165,18 @@ func isToken(s string) bool {
 	})
 }
 
-func newClient() *http.Client {
-	return &http.Client{
-		Transport: &http.Transport{
-			DialContext:            (&net.Dialer{Timeout: connectTimeout}).DialContext,
-			TLSHandshakeTimeout:    connectTimeout,
-			MaxResponseHeaderBytes: maxAnswerHeaders,
-			DisableKeepAlives:      true,
-			DisableCompression:     true, // the bytes are the result; and a small body stays small
-			ForceAttemptHTTP2:      true,
-		},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+func newTransport() *http.Transport {
+	return &http.Transport{
+		DialContext:            (&net.Dialer{Timeout: connectTimeout}).DialContext,
+		TLSHandshakeTimeout:    connectTimeout,
+		MaxResponseHeaderBytes: maxAnswerHeaders,
+		DisableKeepAlives:      true,
+		DisableCompression:     true, // the bytes are the result; and a small body stays small
+		ForceAttemptHTTP2:      true,
 	}
 }
+
+func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // Implementation is what a yes to this tool is bound to (spec 1.2): `http METHOD URL`.
 func (h *HTTP) Implementation() string { return "http " + h.method + " " + h.url }
@@ -185,9 +184,25 @@ func (h *HTTP) Implementation() string { return "http " + h.method + " " + h.url
 // Run sends the request and reads the answer.
 func (h *HTTP) Run(ctx context.Context, c Call) (json.RawMessage, error) {
 	var connected atomic.Bool
+	var refused atomic.Pointer[error]
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
+		GotConn: func(info httptrace.GotConnInfo) {
+			connected.Store(true)
+			// The last moment: connecting took its time, and nothing was written yet.
+			if err := mayStart(ctx, "The request was not sent"); err != nil {
+				refused.CompareAndSwap(nil, &err)
+				cancel() // no other connection
+				info.Conn.Close()
+			}
+		},
 	})
+	// Not even a pool is shared: over HTTP/2, a connection that was closed before its
+	// first request would be taken for the next call's.
+	transport := h.transport.Clone()
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport, CheckRedirect: noRedirect}
 	req, err := http.NewRequestWithContext(ctx, h.method, h.url, bytes.NewReader(c.Args))
 	if err != nil {
 		return nil, ErrNotStarted.Say("The request was not sent: it cannot be made.")
@@ -196,8 +211,10 @@ func (h *HTTP) Run(ctx context.Context, c Call) (json.RawMessage, error) {
 	req.Header = h.headers.Clone()
 	req.Header.Set("Idempotency-Key", c.CallID)
 
-	resp, err := h.client.Do(req)
+	resp, err := client.Do(req)
 	switch {
+	case err != nil && refused.Load() != nil:
+		return nil, *refused.Load()
 	case err != nil && !connected.Load():
 		return nil, ErrNotStarted.Say("The request was not sent: no connection came about (%s).", transportFault(err))
 	case err != nil:

@@ -14,7 +14,7 @@ import (
 
 // Invoke carries out one attempt: it runs t with the arguments of c for at most
 // t.Timeout(), on a goroutine of its own, and sorts what came of it (see [Outcome]).
-// It never panics because of the tool.
+// It never panics because of the tool. It asks [StartCheck] before it begins.
 //
 // Invoke returns no later than the time limit or the end of ctx. A tool that goes on
 // regardless is not waited for: the outcome is marked [Outcome.Running], and when the
@@ -70,7 +70,11 @@ var errTimeLimit = fmt.Errorf("the tool's time limit: %w", context.DeadlineExcee
 func (t *Tool) attempt(ctx context.Context, c Call, tell func(Outcome)) {
 	var result json.RawMessage
 	var err error
-	guarded(func() { result, err = t.Run.Run(ctx, c) }, func(p *foreignPanic) {
+	guarded(func() {
+		if err = mayStart(ctx, "The tool was not started"); err == nil {
+			result, err = t.Run.Run(ctx, c)
+		}
+	}, func(p *foreignPanic) {
 		switch {
 		case p != nil:
 			o := t.unsure(KindToolPanic, "The tool "+p.Error()+".")

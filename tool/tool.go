@@ -72,6 +72,9 @@ type Call struct {
 
 // Runner carries out a call. It must be safe for concurrent use.
 //
+// Run may be given a ctx with a check (see [WithStartCheck]): one that needs a while
+// before it begins something calls [StartCheck] at the last moment.
+//
 // Run returns one JSON value of at most [MaxResult] bytes; a tool with nothing to
 // say returns null. An error is the tool saying that it failed; one that matches
 // [ErrOutcomeUnknown] says that it does not know, one that matches [ErrNotStarted]

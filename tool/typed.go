@@ -104,6 +104,9 @@ func typed[In, Out any](fn func(context.Context, In) (Out, error)) Runner {
 		if err := jsonv2.Unmarshal(c.Args, &in, decoding); err != nil {
 			return nil, ErrNotStarted.Say("The tool was not started: its arguments do not fit its Go type: %s.", short(err.Error()))
 		}
+		if err := mayStart(ctx, "The tool was not started"); err != nil {
+			return nil, err
+		}
 		out, err := fn(context.WithValue(ctx, callKey{}, c), in)
 		if err != nil {
 			return nil, err
