@@ -214,18 +214,3 @@ func TestUnknownToolsHideNoLostCallFromASweep(t *testing.T) {
 		t.Errorf("our lost call is %s", c.Status)
 	}
 }
-
-// Another spelling of the approved arguments in the stored request has their
-// digest, but nobody was shown those bytes.
-func TestAnotherSpellingInTheRowIsRefused(t *testing.T) {
-	w := setup(t)
-	p := w.park(`{"amount":500,"order":"ana"}`)
-	w.approve(p.ApprovalID)
-	w.raw(`UPDATE decision SET request = CAST(replace(replace(CAST(request AS TEXT), '500,', '5.0e2,'), '"ana"', '"\u0061na"') AS BLOB) WHERE id = ?`, p.ApprovalID)
-	if _, err := w.ex.Resume(w.ctx, p.ApprovalID, nil); !errors.Is(err, call.ErrApprovalHash) {
-		t.Errorf("got %v", err)
-	}
-	if n := len(w.spy.calls()); n != 0 {
-		t.Errorf("ran %d times", n)
-	}
-}
