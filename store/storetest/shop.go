@@ -48,6 +48,13 @@ func (e *effects) happen(c tool.Call) {
 	}
 }
 
+// tell makes f hear of what happens from now on.
+func (e *effects) tell(f func(c tool.Call)) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.on = f
+}
+
 // times is how often the tool ran for a call.
 func (e *effects) times(callID string) (n int) {
 	e.mu.Lock()
@@ -63,7 +70,7 @@ const (
 	refund = "refund" // a person is asked
 	jot    = "jot"    // allowed
 	drop   = "drop"   // denied
-	slow   = "slow"   // a person is asked; it outlives its time limit
+	slow   = "slow"   // a person is asked; it outlives its caller
 	broken = "broken" // a person is asked; it fails
 	keyed  = "keyed"  // a person is asked; a repeat does no harm
 	held   = "held"   // a person is asked; it takes until it is let go
@@ -82,14 +89,12 @@ func (w *world) openShop(s txn.Store, change func(*call.Config)) *shop {
 		return tool.Spec{Name: name, InputSchema: json.RawMessage(anyObject), SideEffect: effect, TimeoutMS: 30_000}
 	}
 	run := tool.RunnerFunc(p.run)
-	slowSpec := spec(slow, tool.RemoteMutation)
-	slowSpec.TimeoutMS = 100 // enough to begin on a busy machine
 	var err error
 	p.tools, err = tool.NewRegistry(
 		tool.Tool{Spec: spec(refund, tool.RemoteMutation), Run: run},
 		tool.Tool{Spec: spec(jot, tool.LocalMutation), Run: run, Cost: 2},
 		tool.Tool{Spec: spec(drop, tool.Destructive), Run: run},
-		tool.Tool{Spec: slowSpec, Run: run},
+		tool.Tool{Spec: spec(slow, tool.RemoteMutation), Run: run},
 		tool.Tool{Spec: spec(broken, tool.RemoteMutation), Run: run},
 		tool.Tool{Spec: spec(held, tool.RemoteMutation), Run: run},
 		tool.Tool{Spec: spec(keyed, tool.RemoteMutation), Run: run, Idempotent: true},

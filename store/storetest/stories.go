@@ -11,6 +11,7 @@ import (
 	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/internal/id"
 	"github.com/placet-dev/placet/store"
+	"github.com/placet-dev/placet/tool"
 	"github.com/placet-dev/placet/txn"
 )
 
@@ -222,9 +223,23 @@ func tellBroken(p *play) {
 	p.ends(a.CallID, 1, call.Failed, decision.Consumed)
 }
 
+// giveUp resumes, and gives the tool up once it has begun.
+func (p *play) giveUp(a *call.PendingError) (res call.Result) {
+	p.step("resume and give up", func(ctx context.Context) (err error) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		p.ran.tell(func(tool.Call) { cancel() })
+		if res, err = p.Resume(ctx, a.ApprovalID, nil); err == nil && res.Status != call.Unknown && !p.broken {
+			err = fmt.Errorf("resumed: %s %s: %s", res.Status, res.Kind, res.Message)
+		}
+		return err
+	})
+	return res
+}
+
 func tellLate(p *play) {
 	a := p.grant(slow)
-	p.resume(p.Executor, a.ApprovalID, call.Unknown)
+	p.giveUp(a)
 	if !p.broken {
 		p.stands(a.CallID, call.Unknown, decision.Consumed, decision.Pending)
 	}
@@ -234,7 +249,7 @@ func tellLate(p *play) {
 
 func tellLateBesideYes(p *play) {
 	a := p.grant(slow)
-	res := p.resume(p.Executor, a.ApprovalID, call.Unknown)
+	res := p.giveUp(a)
 	if !p.broken {
 		p.yes(&call.PendingError{ApprovalID: res.ApprovalID, RunID: a.RunID, Digest: p.decision(res.ApprovalID).Digest})
 	}
