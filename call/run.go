@@ -17,7 +17,7 @@ func (e *Executor) run(ctx context.Context, s subject, st started, args []byte, 
 	defer cancel(nil)
 	keeper := e.keepLease(st, cancel, leased)
 	e.working.add()
-	out := tool.Invoke(runCtx, s.tool, toolCall(st.call, st.attempt, args), func(o tool.Outcome) {
+	out := tool.Invoke(tool.WithStartCheck(runCtx, keeper.holds), s.tool, toolCall(st.call, st.attempt, args), func(o tool.Outcome) {
 		defer e.working.done()
 		e.recordLate(s, st, outcomeOf(o))
 	})
@@ -41,17 +41,32 @@ func outcomeOf(o tool.Outcome) Outcome {
 type leaseKeeper struct {
 	mu      sync.Mutex
 	stopped bool
+	until   time.Time // when the lease ends unrenewed
 	renewal *time.Timer
 	end     *time.Timer
 }
 
 func (e *Executor) keepLease(st started, cancel context.CancelCauseFunc, leased time.Time) *leaseKeeper {
-	k := &leaseKeeper{}
+	k := &leaseKeeper{until: leased.Add(e.conf.Lease)}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.end = time.AfterFunc(time.Until(leased.Add(e.conf.Lease)), func() { cancel(ErrLeaseLost) })
+	k.end = time.AfterFunc(time.Until(k.until), func() { cancel(ErrLeaseLost) })
 	k.renewal = time.AfterFunc(e.conf.Lease/3, func() { e.renew(k, st, cancel) })
 	return k
+}
+
+// holds is [ErrLeaseLost] once the lease ended. It compares the time itself, for a
+// process that was stopped: its timers fire only after it went on. The wall
+// clock counts as well as the monotonic one, which stands still while a machine
+// is suspended.
+func (k *leaseKeeper) holds() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	now := time.Now()
+	if now.Before(k.until) && now.Round(0).Before(k.until.Round(0)) {
+		return nil
+	}
+	return ErrLeaseLost.Say("The attempt's lease ended before the tool was started.")
 }
 
 func (k *leaseKeeper) stop() {
@@ -70,7 +85,8 @@ func (k *leaseKeeper) extend(from time.Time, lease, next time.Duration) {
 		return
 	}
 	if !from.IsZero() {
-		k.end.Reset(time.Until(from.Add(lease)))
+		k.until = from.Add(lease)
+		k.end.Reset(time.Until(k.until))
 	}
 	k.renewal.Reset(next)
 }
