@@ -82,7 +82,7 @@ func (a *admin) backup(ctx context.Context, dest string) error {
 	if err := checkFolder(filepath.Dir(dest), true); err != nil {
 		return err
 	}
-	c, _, err := a.source(ctx, a.path, "mode=rw")
+	c, _, err := a.source(ctx, a.path, readMode(a.path))
 	if err != nil {
 		return err
 	}
@@ -273,7 +273,11 @@ func (a *admin) accept(ctx context.Context) error {
 	if err := l.meta.mayWrite(a.newest()); err != nil {
 		return err
 	}
-	if l.meta.wentBack(l.was, l.marked) == "" {
+	if l.spoilt {
+		if err := sound(ctx, l.conn, a.path); err != nil {
+			return err
+		}
+	} else if l.meta.wentBack(l.was, l.marked) == "" {
 		return fault.New(fault.Conflict, "%s did not go back in time: there is nothing to accept.", a.path)
 	}
 	next := l.nextLife(l.meta)
@@ -304,6 +308,7 @@ type locked struct {
 	mark   *markFile
 	was    mark // what the mark says
 	marked bool
+	spoilt bool // something else than Placet changed the file
 
 	conn *conn // nil if there is no store
 	meta meta
@@ -326,7 +331,7 @@ func (a *admin) lockStore(ctx context.Context) (l *locked, err error) {
 
 func (l *locked) close() {
 	if l.conn != nil {
-		_ = l.conn.close()
+		_ = l.mark.closeFolding(l.conn, l.a.path)
 	}
 	if l.mark != nil {
 		l.mark.close()
@@ -346,6 +351,9 @@ func (l *locked) open(ctx context.Context) (err error) {
 	}
 	found, err := checkFile(l.a.path, true)
 	if err != nil || !found || emptyFile(l.a.path) {
+		return err
+	}
+	if l.spoilt, err = l.mark.judge(l.a.path); err != nil {
 		return err
 	}
 	p := &prepared{path: l.a.path, o: l.a.o}

@@ -58,7 +58,12 @@ func (a *admin) check(ctx context.Context) (Report, error) {
 	if err != nil {
 		return r, err
 	}
-	c, err := openConn(dsn(a.path, forReading, a.o.BusyTimeout))
+	if bad, err := a.spoilt(k); err != nil {
+		return r, err
+	} else if bad {
+		r.Problems = append(r.Problems, overwritten+"; run placet db accept-restore if it is meant to be used as it is")
+	}
+	c, err := openConn(dsn(a.path, forReading, a.o.BusyTimeout, readMode(a.path)))
 	if err != nil {
 		return r, openError(a.path, err)
 	}
@@ -82,6 +87,16 @@ func (a *admin) check(ctx context.Context) (Report, error) {
 	r.sizes(a.path)
 	r.compare(p.meta, k, marked)
 	return r, nil
+}
+
+// spoilt looks without the lock: a fold that went on meanwhile changed the mark too.
+func (a *admin) spoilt(k mark) (bool, error) {
+	now, err := look(a.path)
+	if err != nil {
+		return false, err
+	}
+	again, _, err := lookMark(a.path)
+	return again.main == k.main && k.changed(now) && (k.main == spoilt || hasLog(a.path)), err
 }
 
 func (r *Report) describe(m meta) {

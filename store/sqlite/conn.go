@@ -31,7 +31,8 @@ func settings(busy time.Duration) []string {
 		"synchronous(FULL)",
 		"trusted_schema(0)",
 		"cell_size_check(1)",
-		"temp_store(MEMORY)", // what a savepoint keeps aside never reaches /tmp
+		"wal_autocheckpoint(0)", // only fold writes to the database file: see stamp
+		"temp_store(MEMORY)",    // what a savepoint keeps aside never reaches /tmp
 	}
 }
 

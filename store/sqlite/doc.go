@@ -9,6 +9,7 @@
 //	reader, gate, fold    reads, and how the log beside the database is kept small
 //	watch                 who is woken by which commit, ours and other processes'
 //	lockfile              turns between processes
+//	stamp                 how the database file was left, by which one copied over it is noticed
 //	mark, meta            what the store and its surroundings know about its past
 //	admin, copy, check    the db commands
 //

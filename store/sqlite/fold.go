@@ -13,12 +13,11 @@ import (
 
 // Folding writes the log back into the database and cuts it to nothing.
 const (
-	foldPassive  = `PRAGMA wal_checkpoint(PASSIVE)`
-	foldTruncate = `PRAGMA wal_checkpoint(TRUNCATE)`
-	foldWait     = 50 * time.Millisecond  // for other processes' reads
-	foldAgain    = 200 * time.Millisecond // between two attempts
-	foldStuck    = 2 * time.Second        // after one that met a read which does not end
-	foldLook     = 4                      // batches between two looks at the log's size
+	foldTurn  = time.Second            // for the lock files
+	foldWait  = 50 * time.Millisecond  // for other processes' reads
+	foldAgain = 200 * time.Millisecond // between two attempts
+	foldStuck = 2 * time.Second        // after one that met a read which does not end
+	foldLook  = 4                      // batches between two looks at the log's size
 )
 
 // fold keeps the log small. It runs between batches, after their callers have
@@ -33,12 +32,33 @@ func (w *writer) fold() {
 		return // the log is another file's by now
 	}
 	w.foldAfter = time.Now().Add(foldAgain)
-	_, err := w.c.one(context.Background(), foldPassive)
+	err := w.copyBack()
 	if err == nil {
 		err = w.cut()
 	}
 	if err != nil {
 		w.e.o.Logger.Warn("the log beside the database could not be folded back", "path", w.e.path, "error", err)
+	}
+}
+
+// copyBack leaves reads alone, and other processes' writes for as long as it takes.
+func (w *writer) copyBack() error {
+	if w.lock.lock(w.patience(foldTurn)) != nil {
+		return nil // another process writes, and will be folding too
+	}
+	defer w.lock.unlock()
+	return w.mark.fold(w.c, w.e.path, foldPassive)
+}
+
+// patience waits for the lock files until d has passed.
+func (w *writer) patience(d time.Duration) func(int) error {
+	end := time.Now().Add(d)
+	return func(n int) error {
+		if time.Now().After(end) {
+			return errLocked
+		}
+		nap(n)
+		return nil
 	}
 }
 
@@ -60,7 +80,7 @@ func (w *writer) truncate() (err error) {
 	if err := w.busyTimeout(foldWait); err != nil {
 		return err
 	}
-	_, err = w.c.one(context.Background(), foldTruncate)
+	err = w.mark.fold(w.c, w.e.path, foldTruncate)
 	if back := w.busyTimeout(w.e.o.BusyTimeout); back != nil {
 		w.discard(back)
 	}
@@ -89,10 +109,19 @@ func identify(path string) (dbFile, error) {
 // replaced tells whether another file lies at the path now, where ours would take
 // commits that nobody finds again, and whether ours has got a second name.
 func (f *dbFile) replaced() error {
+	_, err := f.look()
+	return err
+}
+
+func (f *dbFile) look() (stamp, error) {
 	var s unix.Stat_t
 	if err := unix.Stat(f.path, &s); err != nil {
-		return replaced(f.path, "was removed")
+		return stamp{}, replaced(f.path, "was removed")
 	}
+	return stampOf(&s), f.compare(&s)
+}
+
+func (f *dbFile) compare(s *unix.Stat_t) error {
 	if s.Ino != f.ino || uint64(s.Dev) != f.dev {
 		return replaced(f.path, "was replaced by another file")
 	}

@@ -22,9 +22,18 @@ type mark struct {
 	epoch  int64
 	seq    int64 // the highest event number
 	lastAt int64 // the latest time of a commit
+	main   stamp // how the database file was left by the last fold
 }
 
-func (m meta) mark() mark { return mark{m.store, m.epoch, m.nextSeq - 1, m.lastAt} }
+func (m meta) mark() mark {
+	return mark{store: m.store, epoch: m.epoch, seq: m.nextSeq - 1, lastAt: m.lastAt}
+}
+
+// life is the part that the store's own row is compared with.
+func (k mark) life() mark {
+	k.main = stamp{}
+	return k
+}
 
 // noMark is said of a store that has been used and has no mark: a file that was
 // moved or copied to where it lies, such as a backup used in place.
@@ -54,7 +63,7 @@ func (m meta) wentBack(k mark, marked bool) string {
 func restored(path, why string) error {
 	if why == noMark {
 		return txn.ErrRestored.Say("%s may have gone back in time: %s. Nothing was changed.", path, why).
-			Hint("If it was moved, move %s.mark of the old place with it. If it is meant to be used as it is, run placet db accept-restore; what was approved before then needs a new yes.", filepath.Base(path))
+			Hint("If it was moved, move the .mark file of its old place too, to %s.mark. If it is meant to be used as it is, run placet db accept-restore; what was approved before then needs a new yes.", filepath.Base(path))
 	}
 	return txn.ErrRestored.Say("%s went back in time: %s. Nothing was changed.", path, why).
 		Hint("If that is meant, run placet db accept-restore; what was approved before then needs a new yes.")
@@ -77,8 +86,10 @@ type markFile struct {
 
 // markSize fits one write, so that a killed process leaves the old or the new.
 const (
-	markSize = 128
-	markHead = "placet-mark 1"
+	markSize = 192
+	markHead = "placet-mark 2"
+
+	oldMarkHead = "placet-mark 1"
 )
 
 func openMark(path string) (*markFile, error) {
@@ -158,7 +169,7 @@ func (m *markFile) writeDurably(k mark) error {
 func (k mark) raw() (raw [markSize]byte) {
 	b := append(raw[:0], markHead...)
 	b = append(append(b, ' '), k.store...)
-	for _, n := range []int64{k.epoch, k.seq, k.lastAt} {
+	for _, n := range []int64{k.epoch, k.seq, k.lastAt, k.main.size, k.main.mtime} {
 		b = strconv.AppendInt(append(b, ' '), n, 10)
 	}
 	b = strconv.AppendUint(append(b, ' '), uint64(crc32.ChecksumIEEE(b)), 16)
@@ -170,13 +181,17 @@ func (k mark) raw() (raw [markSize]byte) {
 }
 
 func parseMark(raw [markSize]byte) (k mark, ok bool) {
-	s := strings.TrimSpace(string(raw[:]))
+	s := strings.TrimRight(string(raw[:]), " \n\x00")
 	i := strings.LastIndexByte(s, ' ')
 	if i < 0 || s[i+1:] != strconv.FormatUint(uint64(crc32.ChecksumIEEE([]byte(s[:i]))), 16) {
 		return k, false
 	}
-	n, err := fmt.Sscanf(s[:i], markHead+" %s %d %d %d", &k.store, &k.epoch, &k.seq, &k.lastAt)
-	if err != nil || n != 4 {
+	s = s[:i]
+	if old, ok := strings.CutPrefix(s, oldMarkHead); ok { // it did not say how the file was left
+		s = markHead + old + " 0 0"
+	}
+	n, err := fmt.Sscanf(s, markHead+" %s %d %d %d %d %d", &k.store, &k.epoch, &k.seq, &k.lastAt, &k.main.size, &k.main.mtime)
+	if err != nil || n != 6 {
 		return mark{}, false
 	}
 	return k, true

@@ -32,6 +32,9 @@ type prepared struct {
 	conn *conn
 	lock *lockFiles
 	mark *markFile
+
+	hadLog bool // before SQLite opened it
+	spoilt bool // something else changed it
 }
 
 func prepare(ctx context.Context, path string, o Options, steps []migrate.Step) (*prepared, error) {
@@ -72,7 +75,7 @@ func (p *prepared) look(ctx context.Context, steps []migrate.Step) error {
 	} else if !found {
 		return missing(p.path)
 	}
-	c, err := openConn(dsn(p.path, forReading, p.o.BusyTimeout))
+	c, err := openConn(dsn(p.path, forReading, p.o.BusyTimeout, readMode(p.path)))
 	if err != nil {
 		return openError(p.path, err)
 	}
@@ -106,6 +109,12 @@ func (p *prepared) open(ctx context.Context, steps []migrate.Step) (err error) {
 		return fmt.Errorf("open %s: %w", p.path, err)
 	}
 	defer p.lock.unlock()
+	defer func() {
+		if err != nil && p.conn != nil { // under the lock: it may be the last one
+			_ = p.mark.closeFolding(p.conn, p.path)
+			p.conn = nil
+		}
+	}()
 	if p.mark, err = openMark(p.path); err != nil {
 		return err
 	}
@@ -157,6 +166,10 @@ func (p *prepared) openFile() (err error) {
 	if err := tighten(p.path); err != nil {
 		return err
 	}
+	if p.spoilt, err = p.mark.judge(p.path); err != nil {
+		return err
+	}
+	p.hadLog = hasLog(p.path)
 	if p.conn, err = openConn(dsn(p.path, forWriting, p.o.BusyTimeout)); err != nil {
 		return openError(p.path, err)
 	}
@@ -210,14 +223,38 @@ func (p *prepared) findMark() error {
 	if err != nil {
 		return err
 	}
-	if p.meta.wentBack(k, ok) != "" {
+	if p.spoilt || p.meta.wentBack(k, ok) != "" {
 		p.seen = k // without a mark nothing is known
 		return nil
 	}
-	if p.seen = p.meta.mark(); !ok {
-		return p.mark.writeDurably(p.seen)
+	p.seen = p.meta.mark()
+	if p.hadLog && k.main != (stamp{}) {
+		p.seen.main = k.main
+		return p.mark.write(p.seen)
 	}
-	return p.mark.write(p.seen)
+	return p.newStamp(ok)
+}
+
+// newStamp notes how the file is now, for the first time or after it could not be
+// known. A log is folded first: that leaves the file flushed.
+func (p *prepared) newStamp(marked bool) (err error) {
+	log := hasLog(p.path)
+	if !log {
+		if p.seen.main, err = look(p.path); err != nil {
+			return err
+		}
+	}
+	if log || !marked {
+		if err := p.mark.writeDurably(p.seen); err != nil {
+			return err
+		}
+	} else if err := p.mark.write(p.seen); err != nil {
+		return err
+	}
+	if log {
+		err = p.mark.fold(p.conn, p.path, foldPassive)
+	}
+	return err
 }
 
 // checkFile refuses a path at which no store should be, and reports whether a file is there.
@@ -357,7 +394,7 @@ func missing(path string) error {
 // lostFile is about a store that is not there although callers were told of its commits.
 func lostFile(path string, k mark) error {
 	return txn.ErrRestored.Say("%s is missing or empty, but %s.mark says that store %s was here, with events up to %d. Nothing was created.", path, path, k.store, k.seq).
-		Hint("Bring it back with placet db restore FILE. If it was moved, move %s.mark after it. To begin anew, remove %s.mark first.", filepath.Base(path), path)
+		Hint("Bring it back with placet db restore FILE. If it was moved, give its new path. To begin anew, remove %s.mark first.", path)
 }
 
 // openError is the sentence for a file that SQLite will not take.

@@ -71,7 +71,11 @@ func (p *readers) open() (*conn, error) {
 	if err := p.e.file.replaced(); err != nil {
 		return nil, err
 	}
-	c, err := openConn(dsn(p.e.path, forReading, p.e.o.BusyTimeout))
+	mode := "mode=ro" // closing it folds nothing; see readMode
+	if p.e.writer == nil {
+		mode = readMode(p.e.path)
+	}
+	c, err := openConn(dsn(p.e.path, forReading, p.e.o.BusyTimeout, mode))
 	if err != nil {
 		return nil, openError(p.e.path, err)
 	}

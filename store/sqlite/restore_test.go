@@ -702,7 +702,7 @@ func TestCheck(t *testing.T) {
 
 func TestMarkFormat(t *testing.T) {
 	t.Parallel()
-	k := mark{strings.Repeat("f", 32), 1 << 40, 1 << 60, 1 << 61}
+	k := mark{strings.Repeat("f", 32), 1 << 40, 1 << 60, 1 << 61, stamp{1 << 60, 1 << 62}}
 	raw := k.raw()
 	if got, ok := parseMark(raw); !ok || got != k {
 		t.Errorf("%q reads as %+v, %v", raw, got, ok)

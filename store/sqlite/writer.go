@@ -20,7 +20,8 @@ type writer struct {
 	c     *conn // nil: to be opened again
 	lock  *lockFiles
 	mark  *markFile
-	seen  mark // the last state that this process knows to be committed
+	seen  mark  // the last state that this process knows to be committed
+	main  stamp // the database file as this batch found it
 	queue queue
 	baton chan struct{} // a batch comes back from the last of its callers
 	done  chan struct{}
@@ -71,15 +72,22 @@ func (w *writer) loop() {
 func (w *writer) close() error {
 	w.refuseNew()
 	<-w.done
-	w.lock.close()
-	w.mark.close()
+	defer w.lock.close()
+	defer w.mark.close()
 	if w.c == nil {
 		return nil
 	}
-	if w.e.file.replaced() == nil {
-		_, _ = w.c.one(context.Background(), foldPassive) // for those who still have it open
+	return w.closeConn()
+}
+
+// closeConn folds the log first, for those who still have the store open. Whoever
+// has the lock for longer has it open too, and then closing folds nothing.
+func (w *writer) closeConn() error {
+	if w.e.file.replaced() != nil || w.lock.lock(w.patience(foldTurn)) != nil {
+		return w.c.close()
 	}
-	return w.c.close()
+	defer w.lock.unlock()
+	return w.mark.closeFolding(w.c, w.e.path)
 }
 
 // refuseNew ends the waits of those that have not begun.
@@ -193,7 +201,8 @@ func nap(n int) {
 }
 
 func (w *writer) beginLocked(until time.Time) (*batch, error) {
-	if err := w.e.file.replaced(); err != nil {
+	var err error
+	if w.main, err = w.e.file.look(); err != nil {
 		return nil, err
 	}
 	if err := w.reopen(); err != nil {
@@ -278,6 +287,13 @@ func (w *writer) checkLife(m meta) error {
 	if err != nil {
 		return txn.ErrNotCommitted.Because(err)
 	}
+	if ok && k.changed(w.main) {
+		if err := w.mark.spoil(k); err != nil {
+			return txn.ErrNotCommitted.Because(err)
+		}
+		return tampered(w.e.path)
+	}
+	w.seen.main = k.main
 	if why := w.fallsShort(m, k, ok); why != "" {
 		return restored(w.e.path, why)
 	}
@@ -290,6 +306,7 @@ func (w *writer) checkLife(m meta) error {
 		w.e.watcher.poke()
 	}
 	w.seen = m.mark()
+	w.seen.main = k.main
 	return nil
 }
 
@@ -308,7 +325,7 @@ func (w *writer) fallsShort(m meta, k mark, marked bool) string {
 		w.writeMark() // so that others see it too, and accept-restore finds it
 		return why
 	}
-	if !marked && m.mark() != w.seen { // somebody wrote since: we do not know how far they came
+	if !marked && m.mark() != w.seen.life() { // somebody wrote since: we do not know how far they came
 		return noMark
 	}
 	return ""
@@ -395,9 +412,17 @@ func (w *writer) before(sql string) error {
 	return nil
 }
 
-// discard gives up the connection; the next batch opens another.
+// discard gives up the connection; the next batch opens another. If it was the
+// last, closing it folds the log: what is left of the file then is not known. The
+// write lock is held.
 func (w *writer) discard(why error) {
 	w.e.o.Logger.Warn("the store's write connection is opened again", "path", w.e.path, "why", why)
+	if k, ok, err := w.mark.read(); err == nil && ok && k.main != spoilt {
+		if err := w.mark.folding(k); err != nil {
+			w.e.o.Logger.Error("the mark beside the database could not be written", "path", w.mark.path, "error", err)
+		}
+		w.seen.main = stamp{}
+	}
 	if err := w.c.close(); err != nil {
 		w.e.o.Logger.Warn("close the old connection", "path", w.e.path, "error", err)
 	}
