@@ -330,6 +330,7 @@ func callPages(w *world) {
 }
 
 func callLimits(w *world) {
+	w.skipRace()
 	w.write(func(tx store.Tx) error {
 		for range 501 {
 			c := parkedCall()

@@ -102,7 +102,7 @@ func (m *image) readEvents(ctx context.Context, s txn.Store) error {
 		var page []event.Event
 		err := txn.View(ctx, s, func(tx store.Tx) (err error) {
 			m.Epoch = tx.Epoch()
-			page, err = tx.Events(event.Query{After: after, Limit: 1000})
+			page, err = tx.Events(event.Query{After: after, Limit: 200})
 			return err
 		})
 		if err != nil {
@@ -125,7 +125,7 @@ func (m *image) readRoots(ctx context.Context, s txn.Store) error {
 		for after, more := "", true; more; {
 			var page []call.Call
 			err := txn.View(ctx, s, func(tx store.Tx) (err error) {
-				page, err = tx.Calls(call.Query{Space: space, After: after, Limit: 500})
+				page, err = tx.Calls(call.Query{Space: space, After: after, Limit: 100})
 				return err
 			})
 			if err != nil {
@@ -168,7 +168,7 @@ func (m *image) readDecisions(ctx context.Context, s txn.Store, space string) er
 			if m.Pending[space], err = tx.Pending(space); err != nil {
 				return err
 			}
-			page, err = tx.Decisions(decision.Query{Space: space, After: after, Limit: 500})
+			page, err = tx.Decisions(decision.Query{Space: space, After: after, Limit: 100})
 			return err
 		})
 		if err != nil {

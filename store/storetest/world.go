@@ -133,6 +133,14 @@ func (w *world) skipWithout(declared bool, what string) {
 	}
 }
 
+// skipRace leaves out what is slow under the race detector and shows no race.
+func (w *world) skipRace() {
+	w.Helper()
+	if thorough > 1 {
+		w.Skip("too slow under the race detector")
+	}
+}
+
 // together runs fn(0) to fn(n-1) at one moment and returns when all have ended.
 func together(n int, fn func(i int)) {
 	var wg sync.WaitGroup
