@@ -16,6 +16,8 @@ import (
 	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/event"
+	"github.com/placet-dev/placet/policy"
+	"github.com/placet-dev/placet/request"
 	"github.com/placet-dev/placet/tool"
 )
 
@@ -383,4 +385,47 @@ func TestAlteredEventsStartNothing(t *testing.T) {
 		t.Errorf("verify: %+v, %v", rep, err)
 	}
 	w.ran("")
+}
+
+// Any column, altered between the judging and the start: what runs is what was
+// judged and agreed to, once, or nothing. What the start has to notice is in
+// guarded_test.go.
+func TestAlteredWhileJudged(t *testing.T) {
+	t.Parallel()
+	w := quick(t, func(c *call.Config) { c.GrantTTL = time.Hour })
+	w.altered = true
+	db := w.rawDB()
+	defer db.Close()
+	n := 0
+	for _, c := range w.columns("decision", "call") {
+		for i, forged := range forgeries(c) {
+			if (i+len(c.name))%raceFactor != 0 {
+				continue
+			}
+			p := w.park(`{"n":1}`, call.As("bot"), call.WithMetadata(map[string]string{"k": "v"}))
+			w.approve(p.ApprovalID)
+			before, altered, judged := len(w.spy.calls()), false, 0
+			w.policy.set(func(ctx context.Context, r request.Request, v policy.View) (policy.Ruling, error) {
+				if judged++; judged == 1 {
+					altered = alter(t, db, c, forged, p.CallID, p.ApprovalID)
+				}
+				return policy.Default().Evaluate(ctx, r, v)
+			})
+			_, _ = w.ex.Resume(w.ctx, p.ApprovalID, nil)
+			w.policy.set(nil)
+			if !altered {
+				continue
+			}
+			n++
+			runs := w.spy.calls()[before:]
+			for _, r := range runs {
+				if len(runs) > 1 || r.CallID != p.CallID || r.RunID != p.RunID || r.Tool != "refund" || string(r.Args) != `{"n":1}` {
+					t.Errorf("%s.%s = %s: the tool ran as %+v with %s", c.table, c.name, forged, r, r.Args)
+				}
+			}
+		}
+	}
+	if n < 200/raceFactor {
+		t.Errorf("only %d alterations", n)
+	}
 }

@@ -372,7 +372,7 @@ func (w *world) raw(query string, args ...any) {
 func (w *world) rawDB() *sql.DB {
 	w.t.Helper()
 	u := url.URL{Scheme: "file", Path: w.path}
-	db, err := sql.Open("sqlite", u.String()+"?_pragma=busy_timeout(20000)&_pragma=ignore_check_constraints(1)&_pragma=foreign_keys(0)")
+	db, err := sql.Open("sqlite", u.String()+"?_pragma=busy_timeout(20000)&_pragma=wal_autocheckpoint(0)&_pragma=ignore_check_constraints(1)&_pragma=foreign_keys(0)")
 	if err != nil {
 		w.t.Fatal(err)
 	}

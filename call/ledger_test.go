@@ -473,6 +473,9 @@ func TestUnsureOutcomes(t *testing.T) {
 	}
 	for _, e := range endings {
 		for how, change := range harmless {
+			if how == "cancel_safe" && e.kind == call.KindToolError && e.name != "cancelled caller" {
+				continue // whether the promise covers a tool that ended by itself is package tool's matter
+			}
 			t.Run(e.name+", "+how, func(t *testing.T) {
 				t.Parallel()
 				w := setup(t)

@@ -93,7 +93,7 @@ func (w *world) get(id string) (d decision.Decision) {
 func (w *world) raw(query string, args ...any) {
 	w.t.Helper()
 	u := url.URL{Scheme: "file", Path: w.path}
-	db, err := sql.Open("sqlite", u.String()+"?_pragma=busy_timeout(20000)&_pragma=ignore_check_constraints(1)")
+	db, err := sql.Open("sqlite", u.String()+"?_pragma=busy_timeout(20000)&_pragma=wal_autocheckpoint(0)&_pragma=ignore_check_constraints(1)")
 	if err != nil {
 		w.t.Fatal(err)
 	}
