@@ -21,6 +21,15 @@ import (
 
 // A store that went back in time starts nothing on what was agreed before (design §4, rule 9).
 
+// restorable is a world whose clock tells the real time: that is what a restored
+// store goes by as well.
+func restorable(t *testing.T) *world {
+	t.Helper()
+	w := setup(t)
+	w.clock.set(time.Now())
+	return w
+}
+
 func (w *world) backup() (file string) {
 	w.t.Helper()
 	file = filepath.Join(filepath.Dir(w.path), fmt.Sprintf("backup%d.db", w.clock.us.Load()))
@@ -39,6 +48,7 @@ func (w *world) restore(file string) {
 	if err := sqlite.Restore(w.ctx, w.path, file); err != nil {
 		w.t.Fatal(err)
 	}
+	w.clock.set(time.Now())
 	w.st = w.open()
 	w.ex = w.executor(w.st)
 	w.op = decision.Operator{Store: w.st, Now: w.clock.Now}
@@ -50,7 +60,7 @@ func TestRestoredGrant(t *testing.T) {
 		for _, ran := range []bool{true, false} {
 			t.Run("edit"+edit, func(t *testing.T) {
 				t.Parallel()
-				w := setup(t)
+				w := restorable(t)
 				p := w.park(`{"n":1}`)
 				want := `{"n":1}`
 				answer := yes("ana")
@@ -58,7 +68,7 @@ func TestRestoredGrant(t *testing.T) {
 					want, answer.EditedArgs = edit, []byte(edit)
 				}
 				w.decide(p.ApprovalID, *answer)
-				file := w.backup()
+				file, to := w.backup(), w.clock.Now().Format(time.RFC3339)
 				runs := ""
 				if ran {
 					w.resumed(p.ApprovalID, call.Succeeded)
@@ -68,7 +78,7 @@ func TestRestoredGrant(t *testing.T) {
 				w.status(p, call.Pending, decision.Approved)
 				q := w.parked(w.ex.Resume(w.ctx, p.ApprovalID, nil))
 				d := w.decision(q.ApprovalID)
-				if d.Kind != decision.KindInterrupted || d.SpentDigest != p.Digest || !strings.Contains(d.Reason, "restored to 2026-03-01T12:00:00Z; this call may already have run") {
+				if d.Kind != decision.KindInterrupted || d.SpentDigest != p.Digest || !strings.Contains(d.Reason, "restored to "+to+"; this call may already have run") {
 					t.Errorf("asked %+v", d)
 				}
 				req, err := request.Decode(d.Request)
@@ -98,7 +108,7 @@ func TestRestoredGrant(t *testing.T) {
 // What was only asked before may be agreed to now.
 func TestRestoredRequest(t *testing.T) {
 	t.Parallel()
-	w := setup(t)
+	w := restorable(t)
 	p := w.park(`{"n":1}`)
 	w.restore(w.backup())
 	w.approve(p.ApprovalID)
@@ -112,7 +122,7 @@ func TestRestoredAttempt(t *testing.T) {
 	for _, by := range []string{"resume", "sweep"} {
 		t.Run(by, func(t *testing.T) {
 			t.Parallel()
-			w := setup(t)
+			w := restorable(t)
 			p := w.park(`{"n":1}`)
 			w.approve(p.ApprovalID)
 			g := newGate()
@@ -154,7 +164,7 @@ func TestRestoredAttempt(t *testing.T) {
 // A yes to run it again, of the life before: it has to be given once more.
 func TestRestoredSecondYes(t *testing.T) {
 	t.Parallel()
-	w := setup(t)
+	w := restorable(t)
 	p := w.park(`{"n":1}`)
 	w.approve(p.ApprovalID)
 	s := w.stall(p.ApprovalID)
@@ -179,7 +189,7 @@ func TestRestoredAndTool(t *testing.T) {
 	t.Parallel()
 	t.Run("key", func(t *testing.T) {
 		t.Parallel()
-		w := setup(t)
+		w := restorable(t)
 		w.register(func(rt *tool.Tool) { rt.Idempotent = true })
 		p := w.park(`{"n":1}`)
 		w.approve(p.ApprovalID)
@@ -195,7 +205,7 @@ func TestRestoredAndTool(t *testing.T) {
 	})
 	t.Run("probe", func(t *testing.T) {
 		t.Parallel()
-		w := setup(t)
+		w := restorable(t)
 		answer, fail := tool.ProbeResult{}, errors.New("no network")
 		w.register(func(rt *tool.Tool) {
 			rt.Probe = tool.ProberFunc(func(_ context.Context, c tool.Call) (tool.ProbeResult, error) {
