@@ -41,7 +41,8 @@ func Restore(ctx context.Context, path, from string) error {
 }
 
 // AcceptRestore ends the refusal of a store that went back in time without
-// Restore, or has no mark by which that could be told: its epoch rises, as with Restore. It is an error if there is nothing
+// Restore, or has no mark by which that could be told, or was written under a clock
+// that was far ahead: its epoch rises, as with Restore. It is an error if there is nothing
 // to accept.
 func AcceptRestore(ctx context.Context, path string) error {
 	a, err := newAdmin(path, migrations())
@@ -277,7 +278,7 @@ func (a *admin) accept(ctx context.Context) error {
 		if err := sound(ctx, l.conn, a.path); err != nil {
 			return err
 		}
-	} else if l.meta.wentBack(l.was, l.marked) == "" {
+	} else if l.meta.wentBack(l.was, l.marked) == "" && !tooFar(l.meta.lastAt-time.Now().UnixMicro()) {
 		return fault.New(fault.Conflict, "%s did not go back in time: there is nothing to accept.", a.path)
 	}
 	next := l.nextLife(l.meta)
@@ -396,9 +397,13 @@ func (l *locked) nextLife(m meta) meta {
 	next := m
 	next.epoch = max(m.epoch, l.meta.epoch, l.was.epoch) + 1
 	next.nextSeq = max(m.nextSeq, l.meta.nextSeq, l.was.seq+1)
-	next.lastAt = max(m.lastAt, l.meta.lastAt, l.was.lastAt, time.Now().UnixMicro())
+	now := time.Now().UnixMicro()
+	next.lastAt = max(m.lastAt, l.meta.lastAt, l.was.lastAt, now)
+	if tooFar(next.lastAt - now) { // a wrong clock's: in a new life, time may go on from now
+		next.lastAt = now
+	}
 	next.restoredAt = time.UnixMicro(next.lastAt).UTC()
-	next.restoredTo = time.UnixMicro(m.lastAt).UTC()
+	next.restoredTo = time.UnixMicro(min(m.lastAt, next.lastAt)).UTC()
 	return next
 }
 

@@ -106,6 +106,9 @@ func (r *Report) describe(m meta) {
 	if m.lastAt > 0 {
 		r.LastAt = time.UnixMicro(m.lastAt).UTC()
 	}
+	if tooFar(m.lastAt - time.Now().UnixMicro()) {
+		r.Problems = append(r.Problems, "the last commit is ahead of this computer's clock: set the clock right, or run placet db accept-restore if it is right now")
+	}
 	if err := m.mayRead(r.Newest); err != nil {
 		r.Problems = append(r.Problems, err.Error())
 	} else if err := m.mayWrite(r.Newest); err != nil {

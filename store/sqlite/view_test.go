@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"strings"
 	"sync"
@@ -292,6 +293,66 @@ func TestClock(t *testing.T) {
 	again := reopen(t, b.path, o)
 	if at := now(again.update); at.UnixMicro() < 9_000_000 {
 		t.Errorf("a new process begins at %v", at)
+	}
+}
+
+// While the wall clock is behind, time goes on, slower, and meets it again.
+func TestClockCatchesUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := &clock{}
+		start := time.Now()
+		at := func() time.Duration { now, _ := c.read(); return time.UnixMicro(now).Sub(start) }
+		c.saw(start.Add(40 * time.Second).UnixMicro())
+		for _, tt := range []struct{ sleep, want time.Duration }{
+			{0, 40 * time.Second},
+			{20 * time.Second, 50 * time.Second},
+			{20 * time.Second, 60 * time.Second},
+			{40 * time.Second, 80 * time.Second},
+			{time.Second, 81 * time.Second},
+		} {
+			time.Sleep(tt.sleep)
+			if got := at(); got != tt.want {
+				t.Errorf("after %v more it is %v, want %v", tt.sleep, got, tt.want)
+			}
+		}
+	})
+}
+
+// One commit under a clock far ahead must not stop all expiry: the store is not
+// written until the clock is right, or somebody says that it is.
+func TestCommitFarAhead(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Options{Logger: slog.New(slog.DiscardHandler)})
+	b.mustWrite("a")
+	ahead := reopen(t, b.path, Options{Now: func() time.Time { return time.Now().Add(90 * 24 * time.Hour) }})
+	ahead.mustWrite("b")
+	ahead.shut()
+	err := b.write("c")
+	if !errors.Is(err, txn.ErrNotCommitted) || !strings.Contains(err.Error(), "2160h0m0s ahead") || !strings.Contains(err.Error(), b.path) {
+		t.Errorf("an update was told %v", err)
+	}
+	if !b.has("b") {
+		t.Error("it cannot be read")
+	}
+	if err := testAdmin(t, b.path).accept(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	b.mustWrite("c")
+	if epoch, _, _ := b.life(); epoch != 2 {
+		t.Errorf("epoch %d", epoch)
+	}
+	err = b.view(context.Background(), func(h *handle) error {
+		if d := time.Until(h.Now()); d > time.Minute {
+			t.Errorf("its time is %v ahead", d)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := testAdmin(t, b.path).accept(context.Background()); err == nil {
+		t.Error("there was nothing more to accept")
 	}
 }
 

@@ -277,7 +277,10 @@ func (w *writer) judge(b *batch) (meta, error) {
 	if err := m.mayWrite(w.e.schema); err != nil {
 		return m, err
 	}
-	return m, w.checkLife(m)
+	if err := w.checkLife(m); err != nil {
+		return m, err
+	}
+	return m, w.e.clock.mayFollow(w.e.path, m.lastAt)
 }
 
 // checkLife compares the store with what was acknowledged, by any process (the

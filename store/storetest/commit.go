@@ -445,7 +445,7 @@ func clockOnlyGrows(w *world) {
 	v := w.with(w.open(Options{Now: func() time.Time { return now }}))
 	c := v.insertCall(parkedCall())
 	late := v.events(event.Query{})[0].At
-	now = now.Add(-30 * time.Second)
+	now = now.Add(-time.Hour)
 	e := v.append(c.Stream(), note("x"))[0]
 	other := w.with(w.open(Options{Now: func() time.Time { return now }}))
 	f := other.append(c.Stream(), note("y"))[0]
