@@ -20,7 +20,8 @@ import (
 // process_test.go and race_test.go.
 
 func yes(by string) *decision.Answer { return &decision.Answer{Approved: true, By: by} }
-func no(by string) *decision.Answer  { return &decision.Answer{By: by, Note: "nein, danke\n(日本)"} }
+
+func no(by string) *decision.Answer { return &decision.Answer{By: by, Note: "nein, danke\n(日本)"} }
 
 // 1: park.
 func TestPark(t *testing.T) {
