@@ -261,7 +261,7 @@ func (e *Exec) Run(ctx context.Context, c Call) (json.RawMessage, error) {
 	}
 	value, err := oneValue(out)
 	if err != nil {
-		return nil, ErrOutcomeUnknown.Say("The program ended with exit status 0, but %s.", err)
+		return nil, endedAs{ErrOutcomeUnknown.Say("The program ended with exit status 0, but %s.", err), errEnded}
 	}
 	return value, nil
 }

@@ -150,15 +150,18 @@ func (p *running) settle(ctx context.Context) {
 }
 
 func (p *running) sort(state *os.ProcessState, stopped bool) ([]byte, error) {
+	killed := state.ExitCode() < 0
 	switch {
+	case p.printed.isOver() && killed:
+		return nil, endedAs{ErrOutcomeUnknown.Say("The program printed more than %d bytes and was killed.", MaxResult), errKilled}
 	case p.printed.isOver():
-		return nil, ErrOutcomeUnknown.Say("The program printed more than %d bytes and was killed.", MaxResult)
+		return nil, endedAs{ErrOutcomeUnknown.Say("The program printed more than %d bytes and ended with %s.", MaxResult, state), errEnded}
 	case state.Success():
 		return p.printed.data, nil
 	case stopped:
-		return nil, ErrOutcomeUnknown.Say("The program was stopped (%s).%s", state, p.said.quoted())
-	case state.ExitCode() < 0:
-		return nil, ErrOutcomeUnknown.Say("The program was killed (%s).%s", state, p.said.quoted())
+		return nil, endedAs{ErrOutcomeUnknown.Say("The program was stopped (%s).%s", state, p.said.quoted()), errKilled}
+	case killed:
+		return nil, endedAs{ErrOutcomeUnknown.Say("The program was killed (%s).%s", state, p.said.quoted()), errKilled}
 	case p.said.text() == "":
 		return nil, errors.New("The program ended with " + state.String() + " and said nothing on standard error.")
 	}

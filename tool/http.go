@@ -221,7 +221,11 @@ func (h *HTTP) Run(ctx context.Context, c Call) (json.RawMessage, error) {
 		return nil, ErrOutcomeUnknown.Say("The connection was lost before an answer came (%s).", transportFault(err))
 	}
 	defer resp.Body.Close()
-	return h.answer(resp)
+	out, err := h.answer(resp)
+	if errors.Is(err, ErrOutcomeUnknown) {
+		err = endedAs{err, errEnded}
+	}
+	return out, err
 }
 
 // answer sorts a response.

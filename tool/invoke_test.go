@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"runtime"
 	"strings"
 	"sync"
@@ -54,8 +56,8 @@ func TestInvokeOutcomes(t *testing.T) {
 	tests := []struct {
 		name     string
 		run      RunnerFunc
-		harmless string // kind for a read_only or cancel-safe tool; "" if succeeded
-		other    string // kind for the others
+		harmless string // kind for a read_only tool; "" if succeeded
+		other    string // kind for the others; a cancel-safe tool is harmless if it was stopped, and else one of them
 		says     string
 	}{
 		{"result", returns(" {\"a\":1}\n", nil), "", "", ""},
@@ -83,13 +85,13 @@ func TestInvokeOutcomes(t *testing.T) {
 		name     string
 		effect   SideEffect
 		change   []func(*Tool)
-		harmless bool
+		harmless func(kind string) bool
 	}{
-		{"read_only", ReadOnly, nil, true},
-		{"local", LocalMutation, nil, false},
-		{"remote", RemoteMutation, nil, false},
-		{"destructive", Destructive, nil, false},
-		{"destructive, cancel-safe", Destructive, []func(*Tool){cancelSafe}, true},
+		{"read_only", ReadOnly, nil, func(string) bool { return true }},
+		{"local", LocalMutation, nil, func(string) bool { return false }},
+		{"remote", RemoteMutation, nil, func(string) bool { return false }},
+		{"destructive", Destructive, nil, func(string) bool { return false }},
+		{"destructive, cancel-safe", Destructive, []func(*Tool){cancelSafe}, func(kind string) bool { return kind == KindToolTimeout || kind == KindToolPanic }},
 	}
 	for _, tt := range tests {
 		for _, class := range classes {
@@ -99,7 +101,7 @@ func TestInvokeOutcomes(t *testing.T) {
 					tl := toolOf(t, class.effect, tt.run, class.change...)
 					o := Invoke(t.Context(), tl, aCall(`{}`), nil)
 					kind := tt.other
-					if class.harmless {
+					if class.harmless(tt.harmless) {
 						kind = tt.harmless
 					}
 					status := Failed
@@ -122,6 +124,58 @@ func TestInvokeOutcomes(t *testing.T) {
 	}
 }
 
+// What cancel-safe promises is about a tool that was stopped, not about one that
+// ended by itself and cannot be understood.
+func TestCancelSafeCoversOnlyAToolThatWasStopped(t *testing.T) {
+	t.Parallel()
+	answering := func(status int) RunnerFunc {
+		return serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(status)
+			fmt.Fprint(w, "done")
+		}).Run
+	}
+	slowBody := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		w.WriteHeader(http.StatusOK)
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	}).Run
+	returnsLate := func(err error) RunnerFunc {
+		return func(ctx context.Context, _ Call) (json.RawMessage, error) { <-ctx.Done(); return nil, err }
+	}
+	unencodable := MustNew("f", "x", Destructive, func(context.Context, struct{}) (string, error) { return "\xff", nil }, nil)
+	for _, tt := range []struct {
+		name string
+		run  RunnerFunc
+		want OutcomeStatus
+	}{
+		{"exit 0 without a result", shell(t, `exit 0`).Run, Unknown},
+		{"exit 0 with a text", shell(t, `echo done`).Run, Unknown},
+		{"killed", helperExec(t, "kill").Run, Failed},
+		{"HTTP 200 without JSON", answering(200), Unknown},
+		{"HTTP 500", answering(500), Unknown},
+		{"a function's result", unencodable.Run.Run, Unknown},
+		{"does not know", returns("", ErrOutcomeUnknown), Unknown},
+		{"does not know, when its time was up", returnsLate(ErrOutcomeUnknown), Failed},
+	} {
+		o := Invoke(t.Context(), toolOf(t, Destructive, tt.run, cancelSafe), aCall(`{}`), nil)
+		if o.Status != tt.want {
+			t.Errorf("%s: %+v, want %s", tt.name, o, tt.want)
+		}
+		if o := Invoke(t.Context(), toolOf(t, ReadOnly, tt.run), aCall(`{}`), nil); o.Status != Failed {
+			t.Errorf("%s, read_only: %+v", tt.name, o)
+		}
+	}
+	// The answer came, though its body did not.
+	tl := toolOf(t, Destructive, slowBody, cancelSafe)
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 200*time.Millisecond, errTimeLimit)
+	defer cancel()
+	_, err := tl.Run.Run(ctx, aCall(`{}`))
+	if o := tl.ofError(err, context.Cause(ctx)); o.Status != Unknown {
+		t.Errorf("HTTP 200, cut off in its body: %v: %+v", err, o)
+	}
+}
+
 // Case 078: a tool with a limit of 1 s that ignores it for 5 s.
 func TestCase078ToolIgnoresItsTimeLimit(t *testing.T) {
 	t.Parallel()
@@ -135,8 +189,10 @@ func TestCase078ToolIgnoresItsTimeLimit(t *testing.T) {
 		{"and says that nothing was begun", "", ErrNotStarted, Outcome{Status: Failed, Kind: KindNotStarted, Message: ErrNotStarted.Message}},
 		{"and does not know", "", ErrOutcomeUnknown, Outcome{Status: Unknown, Kind: KindUnknownOutcome, Message: ErrOutcomeUnknown.Message}},
 		// It may only be the end of its context in other words.
-		{"and returns an error", "", errors.New("declined"), Outcome{Status: Unknown, Kind: KindUnknownOutcome,
-			Message: "The tool did not end within its time limit of 1s. It returned: declined"}},
+		{"and returns an error", "", errors.New("declined"), Outcome{
+			Status: Unknown, Kind: KindUnknownOutcome,
+			Message: "The tool did not end within its time limit of 1s. It returned: declined",
+		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

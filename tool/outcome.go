@@ -55,6 +55,31 @@ func (t *Tool) unsure(kind, msg string) Outcome {
 	return o
 }
 
+// unusable is the outcome of a tool that ended by itself with something that is no
+// result. It was neither killed nor timed out nor did it panic, so what
+// [Tool.CancelSafe] promises does not cover it: it may have had its effect.
+func (t *Tool) unusable(msg string) Outcome {
+	o := Outcome{Status: Unknown, Kind: KindUnknownOutcome, Message: message(msg)}
+	if t.SideEffect == ReadOnly {
+		o.Status, o.Kind = Failed, KindToolError
+	}
+	return o
+}
+
+// The causes of an [ErrOutcomeUnknown] of our own runners that say how the tool ended.
+var (
+	errKilled = errors.New("the tool was killed")
+	errEnded  = errors.New("the tool ended by itself")
+)
+
+// endedAs is a refusal that has how the tool ended, and says nothing of it.
+type endedAs struct {
+	error
+	how error
+}
+
+func (e endedAs) Unwrap() []error { return []error{e.error, e.how} }
+
 // ofError sorts an error that the tool returned. ended is why its context had ended
 // by then, nil if it had not: after that an error proves nothing, since it may only
 // be the end of the context in other words.
@@ -63,7 +88,10 @@ func (t *Tool) ofError(err, ended error) Outcome {
 	case errors.Is(err, ErrNotStarted):
 		return notStarted(err.Error())
 	case errors.Is(err, ErrOutcomeUnknown):
-		return t.unsure(KindToolError, err.Error())
+		if errors.Is(err, errKilled) || ended != nil && !errors.Is(err, errEnded) {
+			return t.unsure(KindToolError, err.Error())
+		}
+		return t.unusable(err.Error())
 	case ended != nil:
 		o := t.cutOff(ended)
 		o.Message = message(o.Message + " It returned: " + err.Error())
@@ -76,7 +104,7 @@ func (t *Tool) ofError(err, ended error) Outcome {
 func (t *Tool) ofResult(result []byte) Outcome {
 	value, err := oneValue(result)
 	if err != nil {
-		return t.unsure(KindToolError, "The tool ended without an error, but "+err.Error()+".")
+		return t.unusable("The tool ended without an error, but " + err.Error() + ".")
 	}
 	return Outcome{Status: Succeeded, Result: bytes.Clone(value)}
 }

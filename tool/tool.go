@@ -53,7 +53,7 @@ type Tool struct {
 	Spec
 	Confirm    bool   // always ask a person, whatever the policy says
 	Idempotent bool   // a repeat with the same call id has no second effect
-	CancelSafe bool   // a timed-out, killed or panicked call had no effect
+	CancelSafe bool   // a timed-out, killed or panicked call had no effect; says nothing of one that ended by itself
 	Cost       int64  // what one call adds to the guard `cost`; 0 or more
 	Run        Runner // required
 	Probe      Prober // nil: the tool cannot be asked what became of a call

@@ -113,7 +113,7 @@ func typed[In, Out any](fn func(context.Context, In) (Out, error)) Runner {
 		}
 		b, err := jsonv2.Marshal(out, encoding)
 		if err != nil {
-			return nil, ErrOutcomeUnknown.Say("The tool ended without an error, but its result cannot be encoded: %s.", short(err.Error()))
+			return nil, endedAs{ErrOutcomeUnknown.Say("The tool ended without an error, but its result cannot be encoded: %s.", short(err.Error())), errEnded}
 		}
 		return b, nil
 	})
