@@ -21,9 +21,8 @@
 //
 // The last row is failed (tool_timeout, tool_panic, tool_error) for a tool that is
 // read_only: there a repeat does no harm. For one that is declared [Tool.CancelSafe]
-// only time-out, panic and killed program are: a tool that ended by itself, with a
-// result that cannot be used, say, may have had its effect whatever it promised about
-// being stopped.
+// all but the unusable result are: a tool that ended by itself may have had its effect,
+// whatever it promised about being stopped.
 //
 // Arguments reach a tool byte for byte as they were recorded. Nothing is filled
 // in, coerced or reformatted on the way: what was checked and approved is what runs.

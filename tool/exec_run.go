@@ -153,15 +153,15 @@ func (p *running) sort(state *os.ProcessState, stopped bool) ([]byte, error) {
 	killed := state.ExitCode() < 0
 	switch {
 	case p.printed.isOver() && killed:
-		return nil, endedAs{ErrOutcomeUnknown.Say("The program printed more than %d bytes and was killed.", MaxResult), errKilled}
+		return nil, ErrOutcomeUnknown.Say("The program printed more than %d bytes and was killed.", MaxResult)
 	case p.printed.isOver():
 		return nil, endedAs{ErrOutcomeUnknown.Say("The program printed more than %d bytes and ended with %s.", MaxResult, state), errEnded}
 	case state.Success():
 		return p.printed.data, nil
 	case stopped:
-		return nil, endedAs{ErrOutcomeUnknown.Say("The program was stopped (%s).%s", state, p.said.quoted()), errKilled}
+		return nil, ErrOutcomeUnknown.Say("The program was stopped (%s).%s", state, p.said.quoted())
 	case killed:
-		return nil, endedAs{ErrOutcomeUnknown.Say("The program was killed (%s).%s", state, p.said.quoted()), errKilled}
+		return nil, ErrOutcomeUnknown.Say("The program was killed (%s).%s", state, p.said.quoted())
 	case p.said.text() == "":
 		return nil, errors.New("The program ended with " + state.String() + " and said nothing on standard error.")
 	}

@@ -221,11 +221,7 @@ func (h *HTTP) Run(ctx context.Context, c Call) (json.RawMessage, error) {
 		return nil, ErrOutcomeUnknown.Say("The connection was lost before an answer came (%s).", transportFault(err))
 	}
 	defer resp.Body.Close()
-	out, err := h.answer(resp)
-	if errors.Is(err, ErrOutcomeUnknown) {
-		err = endedAs{err, errEnded}
-	}
-	return out, err
+	return h.answer(resp)
 }
 
 // answer sorts a response.
@@ -249,13 +245,13 @@ func accepted(resp *http.Response) (json.RawMessage, error) {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, MaxResult+slack+1))
 	switch {
 	case len(body) > MaxResult+slack:
-		return nil, ErrOutcomeUnknown.Say("The answer was HTTP %d, but its body has more than %d bytes.", resp.StatusCode, MaxResult)
+		return nil, endedAs{ErrOutcomeUnknown.Say("The answer was HTTP %d, but its body has more than %d bytes.", resp.StatusCode, MaxResult), errEnded}
 	case err != nil:
 		return nil, ErrOutcomeUnknown.Say("The answer was HTTP %d, but the connection was lost before its end (%s).", resp.StatusCode, transportFault(err))
 	}
 	value, err := oneValue(body)
 	if err != nil {
-		return nil, ErrOutcomeUnknown.Say("The answer was HTTP %d, but %s.", resp.StatusCode, err)
+		return nil, endedAs{ErrOutcomeUnknown.Say("The answer was HTTP %d, but %s.", resp.StatusCode, err), errEnded}
 	}
 	return value, nil
 }

@@ -85,13 +85,15 @@ func TestInvokeOutcomes(t *testing.T) {
 		name     string
 		effect   SideEffect
 		change   []func(*Tool)
-		harmless func(kind string) bool
+		harmless func(name, kind string) bool
 	}{
-		{"read_only", ReadOnly, nil, func(string) bool { return true }},
-		{"local", LocalMutation, nil, func(string) bool { return false }},
-		{"remote", RemoteMutation, nil, func(string) bool { return false }},
-		{"destructive", Destructive, nil, func(string) bool { return false }},
-		{"destructive, cancel-safe", Destructive, []func(*Tool){cancelSafe}, func(kind string) bool { return kind == KindToolTimeout || kind == KindToolPanic }},
+		{"read_only", ReadOnly, nil, func(string, string) bool { return true }},
+		{"local", LocalMutation, nil, func(string, string) bool { return false }},
+		{"remote", RemoteMutation, nil, func(string, string) bool { return false }},
+		{"destructive", Destructive, nil, func(string, string) bool { return false }},
+		{"destructive, cancel-safe", Destructive, []func(*Tool){cancelSafe}, func(name, kind string) bool {
+			return kind == KindToolTimeout || kind == KindToolPanic || strings.HasPrefix(name, "unknown")
+		}},
 	}
 	for _, tt := range tests {
 		for _, class := range classes {
@@ -101,7 +103,7 @@ func TestInvokeOutcomes(t *testing.T) {
 					tl := toolOf(t, class.effect, tt.run, class.change...)
 					o := Invoke(t.Context(), tl, aCall(`{}`), nil)
 					kind := tt.other
-					if class.harmless(tt.harmless) {
+					if class.harmless(tt.name, tt.harmless) {
 						kind = tt.harmless
 					}
 					status := Failed
@@ -153,9 +155,9 @@ func TestCancelSafeCoversOnlyAToolThatWasStopped(t *testing.T) {
 		{"exit 0 with a text", shell(t, `echo done`).Run, Unknown},
 		{"killed", helperExec(t, "kill").Run, Failed},
 		{"HTTP 200 without JSON", answering(200), Unknown},
-		{"HTTP 500", answering(500), Unknown},
+		{"HTTP 500, which counts as a lost connection", answering(500), Failed},
 		{"a function's result", unencodable.Run.Run, Unknown},
-		{"does not know", returns("", ErrOutcomeUnknown), Unknown},
+		{"does not know", returns("", ErrOutcomeUnknown), Failed},
 		{"does not know, when its time was up", returnsLate(ErrOutcomeUnknown), Failed},
 	} {
 		o := Invoke(t.Context(), toolOf(t, Destructive, tt.run, cancelSafe), aCall(`{}`), nil)
@@ -166,12 +168,12 @@ func TestCancelSafeCoversOnlyAToolThatWasStopped(t *testing.T) {
 			t.Errorf("%s, read_only: %+v", tt.name, o)
 		}
 	}
-	// The answer came, though its body did not.
+	// A connection that was lost in the body of an answer was lost.
 	tl := toolOf(t, Destructive, slowBody, cancelSafe)
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 200*time.Millisecond, errTimeLimit)
 	defer cancel()
 	_, err := tl.Run.Run(ctx, aCall(`{}`))
-	if o := tl.ofError(err, context.Cause(ctx)); o.Status != Unknown {
+	if o := tl.ofError(err, context.Cause(ctx)); o.Status != Failed {
 		t.Errorf("HTTP 200, cut off in its body: %v: %+v", err, o)
 	}
 }

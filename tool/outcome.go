@@ -66,11 +66,9 @@ func (t *Tool) unusable(msg string) Outcome {
 	return o
 }
 
-// The causes of an [ErrOutcomeUnknown] of our own runners that say how the tool ended.
-var (
-	errKilled = errors.New("the tool was killed")
-	errEnded  = errors.New("the tool ended by itself")
-)
+// errEnded is the cause of an [ErrOutcomeUnknown] whose tool ended by itself: it was
+// not killed, and no connection to it was lost.
+var errEnded = errors.New("the tool ended by itself")
 
 // endedAs is a refusal that has how the tool ended, and says nothing of it.
 type endedAs struct {
@@ -88,10 +86,10 @@ func (t *Tool) ofError(err, ended error) Outcome {
 	case errors.Is(err, ErrNotStarted):
 		return notStarted(err.Error())
 	case errors.Is(err, ErrOutcomeUnknown):
-		if errors.Is(err, errKilled) || ended != nil && !errors.Is(err, errEnded) {
-			return t.unsure(KindToolError, err.Error())
+		if errors.Is(err, errEnded) {
+			return t.unusable(err.Error())
 		}
-		return t.unusable(err.Error())
+		return t.unsure(KindToolError, err.Error())
 	case ended != nil:
 		o := t.cutOff(ended)
 		o.Message = message(o.Message + " It returned: " + err.Error())
