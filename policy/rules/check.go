@@ -21,11 +21,16 @@ func (c *compiler) check(r Rule, field string, a *cel.Ast) bool {
 	v := &checker{
 		source:  []rune(a.Source().Content()),
 		info:    a.NativeRep().SourceInfo(),
-		allows:  r.Outcome == policy.Allow && field == "when",
+		allows:  allows(r, field),
 		problem: func(line, column int, message string) { c.at(r, field, line, column, message) },
 	}
 	ast.PostOrderVisit(a.NativeRep().Expr(), ast.NewExprVisitor(v.visit))
 	return len(c.problems) == before
+}
+
+// allows reports whether a field is the condition of a rule that allows.
+func allows(r Rule, field string) bool {
+	return r.Outcome == policy.Allow && field == "when"
 }
 
 // at refuses a place inside the expression; line counts from 1 within it.

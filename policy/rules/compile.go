@@ -140,6 +140,9 @@ func (c *compiler) expression(r Rule, field, text string, fits func(*cel.Type) s
 	if !c.check(r, field, ast) {
 		return nil
 	}
+	if allows(r, field) {
+		elementsOnly(ast)
+	}
 	p, err := program(c.env, ast)
 	if err != nil {
 		c.refuse(r, field, 0, "%v", err)

@@ -30,7 +30,8 @@
 // an error. Comparisons between integers and doubles are exact, also beyond 2^53.
 //
 // Arithmetic does not mix integers and doubles; write double(args.quantity). The
-// conversion is an error where it would round. Sums and products of doubles
+// conversion is an error where it would round, as int() and uint() are where they would
+// cut off a fraction. A quotient of integers is cut off, as ever in CEL. Sums and products of doubles
 // round as doubles do.
 //
 // # Errors
@@ -49,4 +50,13 @@
 // ("git status; rm -rf /"), so they are refused in the condition of an allow rule, and
 // matches needs a pattern for the whole value: matches("^git (status|log)$"). In rules that
 // deny or ask they are free. The pattern of matches is always a literal.
+//
+// # Maps where lists are meant
+//
+// Of a map, `in` and the macros all, exists, exists_one, map and filter look at the keys:
+// args.to.all(x, x == "ana") holds of {"to": {"ana": "mallory"}}. Whoever makes a call
+// chooses whether an argument is a list or a map, so in the condition of an allow rule
+// these are errors over a map: a person decides. Free are a map that is written out,
+// metadata and run. For one key of an argument there is has(args.x). In rules that deny
+// or ask maps are free.
 package rules

@@ -19,8 +19,8 @@ import (
 
 // CEL compares an integer with a double by rounding the integer, so that
 // 9007199254740993 <= 9007199254740992.0 holds. exactly puts comparisons without
-// rounding in the place of its own, a double() that does not round, and a string()
-// that knows every number.
+// rounding in the place of its own, conversions that do not round or cut off, and a
+// string() that knows every number.
 func exactly() cel.ProgramOption {
 	return cel.CustomDecoratorV2(func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 		switch i := i.(type) {
@@ -49,6 +49,10 @@ var exactOps = map[string]functions.FunctionOp{
 	operators.Greater:       ordering(func(c int) bool { return c > 0 }),
 	operators.GreaterEquals: ordering(func(c int) bool { return c >= 0 }),
 
+	elementsOp: func(v ...ref.Val) ref.Val { return elements(v[0]) },
+
+	overloads.TypeConvertInt:    func(v ...ref.Val) ref.Val { return toWhole(v[0], types.IntType) },
+	overloads.TypeConvertUint:   func(v ...ref.Val) ref.Val { return toWhole(v[0], types.UintType) },
 	overloads.TypeConvertDouble: func(v ...ref.Val) ref.Val { return toDouble(v[0]) },
 	overloads.TypeConvertString: func(v ...ref.Val) ref.Val { return v[0].ConvertToType(types.StringType) },
 }
@@ -217,6 +221,14 @@ func toDouble(v ref.Val) ref.Val {
 		return parseDouble(string(v))
 	}
 	return v.ConvertToType(types.DoubleType)
+}
+
+// toWhole converts where nothing is cut off: int(50.99) <= 50 must not hold.
+func toWhole(v ref.Val, t *types.Type) ref.Val {
+	if d, ok := v.(types.Double); ok && math.Trunc(float64(d)) != float64(d) {
+		return types.NewErr("%s() would cut off %v", t.TypeName(), v.Value())
+	}
+	return v.ConvertToType(t)
 }
 
 func parseDouble(s string) ref.Val {

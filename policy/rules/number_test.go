@@ -98,6 +98,17 @@ func TestNumbersCompareExactly(t *testing.T) {
 		{`double(args.s) > 0.0`, `{"s":"[1]"}`, anError},
 		{`double(args.quantity) * args.price <= 100.0`, `{"quantity":3,"price":12.5}`, holds},
 		{`string(args.n) == "9007199254740993"`, `{"n":9007199254740993}`, holds},
+		// Nor do they cut off.
+		{`int(args.n) <= 50`, `{"n":50.99}`, anError},
+		{`int(args.n) >= 0`, `{"n":-0.5}`, anError},
+		{`uint(args.n) <= 50u`, `{"n":50.99}`, anError},
+		{`int(args.n) <= 50`, `{"n":50.0}`, holds},
+		{`int(double(args.n)) == 50 && uint(double(args.n)) == 50u`, `{"n":50}`, holds},
+		{`int(double(args.s)) <= 50`, `{"s":"50.99"}`, anError},
+		{`int(args.s) <= 50`, `{"s":"50.99"}`, anError},
+		{`int(args.s) == 50`, `{"s":"50"}`, holds},
+		{`int(args.n) > 0`, `{"n":1e300}`, anError},
+		{`uint(args.n) >= 0u`, `{"n":-1}`, anError},
 		// No coercion.
 		{`args.n == 500`, `{"n":"500"}`, not},
 		{`args.n == "500"`, `{"n":500}`, not},

@@ -252,6 +252,76 @@ func TestCase188WholeValues(t *testing.T) {
 	}
 }
 
+// `in` and the macros look at the keys of a map; whoever makes the call chooses the keys.
+func TestAnAllowRuleTakesNoMapForAList(t *testing.T) {
+	t.Parallel()
+	const (
+		list = `{"to":["ana"],"deep":{"to":["ana"]},"n":1}`
+		keys = `{"to":{"ana":"mallory"},"deep":{"to":{"ana":"mallory"}},"n":1}`
+	)
+	for _, when := range []string{
+		`"ana" in args.to`,
+		`"ana" in args["to"]`,
+		`"ana" in dyn(args.to)`,
+		`"ana" in [args.to][0]`,
+		`"ana" in {"k": args.to}.k`,
+		`"ana" in (args.n == 1 ? args.to : [])`,
+		`"ana" in (args.n == 1 ? args.to : metadata)`,
+		`"ana" in (args.n == 2 ? ["x"] : args.to)`,
+		`!("mallory" in args.to)`,
+		`args.to.all(x, x == "ana")`,
+		`args.to.all(x, x in ["ana"])`,
+		`args.to.exists(x, x == "ana")`,
+		`args.to.exists_one(x, x == "ana")`,
+		`args.to.map(x, x) == ["ana"]`,
+		`args.to.map(x, x == "ana", x) == ["ana"]`,
+		`args.to.filter(x, x == "ana").size() == 1`,
+		`args.deep.to.all(x, x == "ana")`,
+		`[args.to].all(l, l.all(x, x == "ana"))`,
+		`[args.to].all(l, "ana" in l)`,
+		`["ana"].all(x, x in args.to)`,
+		`{"k": args.to}.all(k, "ana" in args.to)`,
+		`[args.to].all(metadata, metadata == ["ana"] && "ana" in args.to)`,
+	} {
+		t.Run(when, func(t *testing.T) {
+			t.Parallel()
+			if got := denyElse(t, when, list); got.Outcome != policy.Allow {
+				t.Errorf("of a list: %s (%s), want allow", got.Outcome, got.Reason)
+			}
+			if got := denyElse(t, when, keys); got.Outcome == policy.Allow {
+				t.Errorf("of a map: %s (%s)", got.Outcome, got.Reason)
+			}
+		})
+	}
+	if got := denyElse(t, `"ana" in args.to`, keys); !strings.Contains(got.Reason, "a list is expected where the value is a map") {
+		t.Errorf("reason %q", got.Reason)
+	}
+	// What the author wrote or named as a map is one.
+	for _, when := range []string{
+		`args.n in {1: "a"}`,
+		`{"a": 1}.all(k, k == "a")`,
+		`!("team" in metadata)`,
+		`metadata.all(k, k == "team")`,
+		`"goal" in run`,
+	} {
+		if got := denyElse(t, when, list); got.Outcome != policy.Allow {
+			t.Errorf("%s: %s (%s), want allow", when, got.Outcome, got.Reason)
+		}
+	}
+	// A rule that asks or denies may look at keys, and a presentation too.
+	p := newPolicy(t, rules.Rule{Name: "r", When: `"ana" in args.to && args.to.exists(x, x == "ana")`, Outcome: policy.Deny})
+	if got := evaluate(t, p, refund(keys)); got.Outcome != policy.Deny {
+		t.Errorf("%+v", got)
+	}
+	p = newPolicy(t, rules.Rule{Name: "r", When: "true", Outcome: policy.RequireApproval, Presentation: map[string]string{"to": `args.to.map(x, x)`}})
+	if got := evaluate(t, p, refund(keys)); string(got.Presentation) != `{"to":["ana"]}` {
+		t.Errorf("%+v", got)
+	}
+	if _, err := rules.New([]rules.Rule{allowIf("`@placet_elements`(args.to) == 1"), allowIf(`@placet_elements(args.to) == 1`)}, nil); err == nil {
+		t.Error("the operator can be spelt")
+	}
+}
+
 func TestCase189AnotherVersionIsAnotherPolicy(t *testing.T) {
 	t.Parallel()
 	before := newPolicy(t, rules.Rule{Name: "r", When: `tool == "refund"`, Outcome: policy.RequireApproval})
