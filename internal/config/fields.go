@@ -14,8 +14,15 @@ type fields struct {
 
 const mcpLater = "tools from MCP servers come later; until then a tool is carried out by exec or http"
 
+// mayBeEmpty are the keys whose value may be left empty, and then counts as absent: it
+// is told that they are missing, or nothing is switched off by it. The others are for
+// safety, where `confirm:` would look as if it were on.
+var mayBeEmpty = []string{
+	"tools", "agents", "rules", "guards",
+	"name", "description", "reason", "kind", "when", "outcome", "exec", "http", "method", "url",
+}
+
 // fields reads a mapping that may have only the known keys; what names it in messages.
-// A value that is left empty counts as absent.
 func (l *loader) fields(n *node, what string, known ...string) fields {
 	f := fields{values: map[string]*node{}}
 	for key, value := range l.pairs(n, what) {
@@ -28,7 +35,13 @@ func (l *loader) fields(n *node, what string, known ...string) fields {
 			l.refuse(key, "unknown key %s in %s; %s", quoted(key.Value), what, didYouMean(key.Value, known))
 			continue
 		}
-		if _, twice := f.values[key.Value]; !twice && !isNull(value) {
+		if isNull(value) {
+			if !slices.Contains(mayBeEmpty, key.Value) {
+				l.refuse(key, "%s in %s has no value; write one, or remove the line", key.Value, what)
+			}
+			continue
+		}
+		if _, twice := f.values[key.Value]; !twice {
 			f.values[key.Value] = value
 		}
 	}

@@ -205,6 +205,39 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// `confirm:` with nothing behind it is no way to write false.
+func TestAnEmptyValueSwitchesNothingOff(t *testing.T) {
+	t.Parallel()
+	tool := []string{"confirm", "pin", "cancel_safe", "idempotency", "cost", "timeout", "side_effect", "input_schema", "probe"}
+	rule := []string{"edits", "expires_in", "grant_expires_in", "presentation", "capability"}
+	guard := []string{"calls_per_run", "calls_per_minute", "repeats", "cost"}
+	try := func(key, empty, text, what string, line int) {
+		t.Helper()
+		path := folder(t, text)
+		want := fmt.Sprintf("%s:%d: %s in %s has no value; write one, or remove the line", path, line, key, what)
+		if _, err := Load(path); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s:%s: %v, want %s", key, empty, err, want)
+		}
+	}
+	for _, empty := range []string{"", " null", " ~", " # nothing"} {
+		for _, key := range tool {
+			try(key, empty, inTool(key+":"+empty), `tool "t"`, 4)
+		}
+		for _, key := range rule {
+			try(key, empty, inRule("when: 'true'\noutcome: deny\n"+key+":"+empty), `rule "r"`, 5)
+		}
+		for _, key := range guard {
+			try(key, empty, "guards:\n  "+key+":"+empty+"\n", "guards", 2)
+		}
+	}
+	try("headers", "", "tools:\n  - name: t\n    http:\n      url: https://x.example\n      headers:\n", `http of tool "t"`, 5)
+	for _, text := range []string{inTool("description:"), inRule("when: 'true'\noutcome: deny\nreason:\nkind:")} {
+		if _, err := Load(folder(t, text)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestHostileFilesAreBounded(t *testing.T) {
 	t.Parallel()
 	bomb := "a0: &a0 [x]\n"
