@@ -365,12 +365,14 @@ func (e *every) stdin() string {
 func (e *every) fresh(t *testing.T, line []string) []string {
 	t.Helper()
 	db := filepath.Join(t.TempDir(), "p.db")
-	b, err := os.ReadFile(filepath.Join(e.dir, "p.db")) // it was closed, so the file is all of it
-	if err == nil {
-		err = os.WriteFile(db, b, 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
+	for _, ext := range []string{"", ".mark"} { // it was closed, so the file and its mark are all of it
+		b, err := os.ReadFile(filepath.Join(e.dir, "p.db"+ext))
+		if err == nil {
+			err = os.WriteFile(db+ext, b, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 	out := append([]string{"--db", db, "--config", filepath.Join(e.dir, "placet.yaml")}, line...)
 	for i, w := range out {
