@@ -3,6 +3,8 @@ package storetest
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/store"
+	"github.com/placet-dev/placet/tool"
 	"github.com/placet-dev/placet/txn"
 )
 
@@ -20,8 +23,8 @@ func failure(t *testing.T, b Backend) {
 	told := 0
 	for name, tell := range stories() {
 		t.Run(name, func(t *testing.T) {
-			for _, blow := range append([]Blow{None}, b.Blows...) {
-				if told++; blow == Lose || len(b.Blows) == 0 || thorough > 1 && told%5 > 0 {
+			for _, blow := range b.failures() {
+				if told++; thorough > 1 && told%5 > 0 {
 					continue
 				}
 				name := blow.String()
@@ -34,6 +37,50 @@ func failure(t *testing.T, b Backend) {
 		})
 	}
 	t.Run("batch", func(t *testing.T) { batchUnderFault(t, b) })
+	t.Run("chaos", func(t *testing.T) { t.Parallel(); chaos(setup(t, b)) })
+}
+
+// failures are the ways in which any statement can fail, and None for a caller
+// that gives up there; none at all where the backend cannot do that.
+func (b Backend) failures() (blows []Blow) {
+	for _, blow := range b.Blows {
+		if blow != Lose {
+			blows = append(blows, blow)
+		}
+	}
+	if len(blows) > 0 {
+		blows = append(blows, None)
+	}
+	return blows
+}
+
+// chaos has eight workers on two handles of which one statement in two hundred
+// fails. What anybody was told is in the store, and all that must hold does.
+func chaos(w *world) {
+	blows := w.b.failures()
+	w.skipWithout(len(blows) > 0, "blows")
+	l := &ledgerOfTold{effects: map[string]int{}}
+	say := func(words ...string) { l.add(w, words...) }
+	strike := func(string) Blow {
+		if rand.IntN(200) > 0 {
+			return None
+		}
+		return blows[rand.IntN(len(blows))]
+	}
+	var shops [2]*shop
+	for i := range shops {
+		shops[i] = w.openShop(w.open(Options{Once: true, Before: strike}), nil)
+		shops[i].ran.tell(func(c tool.Call) { say("effect", c.CallID, strconv.Itoa(c.Attempt)) })
+	}
+	together(8, func(i int) {
+		for n := range rounds(100) {
+			if err := shops[i%2].workOnce(8*n+i, say); err != nil && !errors.Is(err, txn.ErrNotCommitted) {
+				w.Errorf("worker %d: %v", i, err)
+			}
+		}
+	})
+	l.check(w)
+	CheckInvariants(w.T, w.s)
 }
 
 // everyStatement tells a story in peace, then with its first statement struck,
@@ -259,8 +306,8 @@ func (s *forgetful) Update(ctx context.Context, fn func(txn.Tx) error) error {
 // batchUnderFault strikes a statement while eight callers share commits: what
 // each is told is what is stored.
 func batchUnderFault(t *testing.T, b Backend) {
-	for _, blow := range b.Blows {
-		if blow == Lose {
+	for _, blow := range b.failures() {
+		if blow == None {
 			continue
 		}
 		t.Run(blow.String(), func(t *testing.T) {

@@ -105,58 +105,55 @@ func (c *child) end(w *world) {
 }
 
 // workForEver does what stories tell, and says what it was told, until it is killed.
+// A process that is told something else than it should be ends.
 func (w *world) workForEver(say func(...string)) {
 	p := w.openShop(w.s, func(c *call.Config) { c.Lease, c.ApprovalTTL = leaseOfWorkers, time.Hour })
-	p.ran.on = func(c tool.Call) { say("effect", c.CallID, strconv.Itoa(c.Attempt)) }
+	p.ran.tell(func(c tool.Call) { say("effect", c.CallID, strconv.Itoa(c.Attempt)) })
 	together(4, func(i int) {
 		for n := i; ; n++ {
-			p.workOnce(n, say)
+			if err := p.workOnce(n, say); err != nil {
+				fmt.Fprintln(os.Stderr, "told", err)
+				os.Exit(9)
+			}
 		}
 	})
 }
 
 const leaseOfWorkers = 200 * time.Millisecond
 
-func (p *shop) workOnce(n int, say func(...string)) {
+// workOnce parks a call or starts one, and takes it to one of the ends it may have.
+func (p *shop) workOnce(n int, say func(...string)) error {
 	if n%7 == 6 {
 		res, err := p.Call(p.ctx, jot, []byte(`{}`))
-		p.heard(err)
-		say("done", res.CallID, string(res.Status))
-		return
+		return said(err, say, "done", res.CallID, string(res.Status))
 	}
 	a, err := p.parkCall(p.ctx, refund)
-	p.heard(err)
+	if err != nil {
+		return err
+	}
 	say("parked", a.ApprovalID)
-	asker := decision.Operator{Store: p.s}
 	switch n % 7 {
 	case 0, 1, 2:
-		p.heard(p.approve(p.ctx, a))
-		say("yes", a.ApprovalID)
-		if n%7 == 2 {
-			return
-		}
+		err = said(p.approve(p.ctx, a), say, "yes", a.ApprovalID)
 	case 3:
-		p.heard(asker.Reject(p.ctx, "", a.ApprovalID, "Bo", ""))
-		say("no", a.ApprovalID)
+		err = said(p.op.Reject(p.ctx, "", a.ApprovalID, "Bo", ""), say, "no", a.ApprovalID)
 	case 4:
-		_, err := asker.Withdraw(p.ctx, a.ApprovalID, "agent", "")
-		p.heard(err)
-		say("gone", a.ApprovalID)
-		return
-	default:
-		return
+		_, err = decision.Operator{Store: p.op.Store}.Withdraw(p.ctx, a.ApprovalID, "agent", "")
+		err = said(err, say, "gone", a.ApprovalID)
+	}
+	if err != nil || n%7 == 2 || n%7 > 3 {
+		return err
 	}
 	res, err := p.Resume(p.ctx, a.ApprovalID, nil)
-	p.heard(err)
-	say("done", res.CallID, string(res.Status))
+	return said(err, say, "done", res.CallID, string(res.Status))
 }
 
-// heard ends a process that was told something else than it should be.
-func (p *shop) heard(err error) {
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "told", err)
-		os.Exit(9)
+// said says what was told, unless that was an error.
+func said(err error, say func(...string), words ...string) error {
+	if err == nil {
+		say(words...)
 	}
+	return err
 }
 
 // killedAtWork kills two processes at a random moment, again and again. What
@@ -172,7 +169,7 @@ func killedAtWork(w *world) {
 			w.close()
 		}
 		for _, line := range w.killAfter(1 + rnd.IntN(150)) {
-			l.add(w, line)
+			l.add(w, strings.Fields(line)...)
 		}
 		if alone {
 			w.s = w.open(Options{Once: true})
@@ -212,18 +209,21 @@ func (w *world) killAfter(n int) (lines []string) {
 	return lines
 }
 
-// ledgerOfTold is what processes were told before they were killed.
+// ledgerOfTold is what callers were told, those that were killed afterwards too.
 type ledgerOfTold struct {
+	mu      sync.Mutex
 	lines   [][]string
 	effects map[string]int
 }
 
-func (l *ledgerOfTold) add(w *world, line string) {
-	words := strings.Fields(line)
+func (l *ledgerOfTold) add(w *world, words ...string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if len(words) < 2 {
-		w.Fatalf("a process said %q", line)
+		w.Errorf("a process said %q", words)
+		return
 	}
-	if words[0] == "effect" {
+	if line := strings.Join(words, " "); words[0] == "effect" {
 		if l.effects[line]++; l.effects[line] > 1 {
 			w.Errorf("%s: a second time", line)
 		}
