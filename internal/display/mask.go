@@ -2,6 +2,9 @@ package display
 
 import (
 	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,7 +15,8 @@ import (
 const Masked = "[masked]"
 
 // minLearnt is how long a secret has to be before it is looked for in other
-// texts: shorter ones would be found everywhere.
+// texts: shorter ones would be found everywhere, and count only where they are all
+// of a value.
 const minLearnt = 4
 
 // Mask hides secrets. A value is one if the name it stands under says so
@@ -25,7 +29,8 @@ type Mask struct {
 	marks marks
 
 	mu     sync.RWMutex
-	learnt []string // secret values, longest first
+	learnt []string        // secret values and their escaped forms, longest first
+	brief  map[string]bool // those that are too short to be looked for inside a text
 }
 
 // Teach adds what a tool's schema marks as secret: writeOnly, or format password.
@@ -36,17 +41,71 @@ func (m *Mask) Teach(schema []byte) {
 }
 
 // Learn remembers the secret values of documents, so that [Mask.Text] finds them
-// in texts that repeat one: a tool's message, a policy's sentence.
+// in texts that repeat one, as they are or as JSON escapes them: a tool's message, a
+// policy's sentence. A value that also stands under a name that is no secret's, in the
+// same document, is shown there anyway; remembering it would only let a caller hide it
+// elsewhere.
 func (m *Mask) Learn(docs ...[]byte) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.briefsToChange()
 	for _, d := range docs {
-		if v, err := parse(d); err == nil {
-			m.learn(v, m.marks.all, 0)
+		v, err := parse(d)
+		if err != nil {
+			continue
+		}
+		found := sighting{hidden: map[string]bool{}, open: map[string]bool{}}
+		m.sight(found, v, m.marks.all, 0)
+		for text := range found.hidden {
+			if !found.open[text] {
+				m.remember(text)
+			}
 		}
 	}
 	m.tidy()
 }
+
+func (m *Mask) remember(secret string) {
+	if len(secret) >= minLearnt {
+		m.learnt = append(append(m.learnt, secret), escapedForms(secret)...)
+		return
+	}
+	m.brief[secret] = true
+}
+
+// briefsToChange makes m.brief one that nobody is reading.
+func (m *Mask) briefsToChange() {
+	if m.brief = maps.Clone(m.brief); m.brief == nil {
+		m.brief = map[string]bool{}
+	}
+}
+
+// escapedForms is s as it stands between the quotes of JSON: with no more escapes than
+// needed, as encoding/json has it (<, > and & too), in ASCII only, and that with / too.
+func escapedForms(s string) []string {
+	var minimal, ascii strings.Builder
+	for _, r := range s {
+		switch e, special := shortEscapes[r]; {
+		case special:
+			minimal.WriteString(e)
+			ascii.WriteString(e)
+		case r < 0x20:
+			fmt.Fprintf(&minimal, `\u%04x`, r)
+			fmt.Fprintf(&ascii, `\u%04x`, r)
+		case r >= 0x7f:
+			minimal.WriteRune(r)
+			writeRune(&ascii, r, machines)
+		default:
+			minimal.WriteRune(r)
+			ascii.WriteRune(r)
+		}
+	}
+	html, _ := json.Marshal(s) // a string always can be
+	forms := []string{minimal.String(), ascii.String(), strings.ReplaceAll(ascii.String(), "/", `\/`), string(html[1 : len(html)-1])}
+	return slices.DeleteFunc(forms, func(f string) bool { return f == s })
+}
+
+var shortEscapes = map[rune]string{'"': `\"`, '\\': `\\`, '\b': `\b`, '\f': `\f`, '\n': `\n`, '\r': `\r`, '\t': `\t`}
 
 // secrets are the values that were learnt.
 func (m *Mask) secrets() []string {
@@ -58,6 +117,17 @@ func (m *Mask) secrets() []string {
 	return m.learnt // replaced as a whole, never changed
 }
 
+// isBrief reports whether s is one of the short secrets.
+func (m *Mask) isBrief(s string) bool {
+	return m != nil && len(s) < minLearnt && m.briefs()[s]
+}
+
+func (m *Mask) briefs() map[string]bool {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.brief // replaced as a whole, never changed
+}
+
 // tidy puts the longest first, so that no secret is left over because a part of
 // it was masked.
 func (m *Mask) tidy() {
@@ -66,15 +136,22 @@ func (m *Mask) tidy() {
 	m.learnt = slices.Compact(all)
 }
 
-func (m *Mask) learn(v value, secret bool, nested int) {
+// sighting is which values of a document stand under a secret's name, and which under another.
+type sighting struct{ hidden, open map[string]bool }
+
+func (m *Mask) sight(found sighting, v value, secret bool, nested int) {
 	if inner, ok := v.inside(nested); ok {
-		m.learn(inner, secret, nested+1)
+		m.sight(found, inner, secret, nested+1)
 	}
-	if len(v.members) == 0 && secret && len(v.text) >= minLearnt && v.text != "null" && v.text != "true" && v.text != "false" {
-		m.learnt = append(m.learnt, v.text)
+	if len(v.members) == 0 && v.text != "" && v.text != "null" && v.text != "true" && v.text != "false" {
+		if secret {
+			found.hidden[v.text] = true
+		} else {
+			found.open[v.text] = true
+		}
 	}
 	for _, c := range v.members {
-		m.learn(c.val, secret || v.kind == '{' && m.secret(c.key), nested)
+		m.sight(found, c.val, secret || v.kind == '{' && m.secret(c.key), nested)
 	}
 }
 
@@ -190,7 +267,11 @@ func (m *Mask) Scrub(doc []byte) []byte {
 }
 
 func (m *Mask) scrub(v value) value {
-	if v.kind == '"' {
+	switch {
+	case v.kind != '"':
+	case m.isBrief(v.text):
+		v.text = Masked
+	default:
 		v.text = m.Text(v.text)
 	}
 	out := value{kind: v.kind, text: v.text, members: slices.Clone(v.members)}
@@ -252,5 +333,7 @@ func (m *Mask) Share(o *Mask) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.learnt = append(slices.Clip(m.learnt), o.secrets()...)
+	m.briefsToChange()
+	maps.Copy(m.brief, o.briefs())
 	m.tidy()
 }

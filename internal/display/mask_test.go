@@ -2,9 +2,12 @@ package display_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf16"
 
+	"github.com/placet-dev/placet/canon"
 	"github.com/placet-dev/placet/internal/display"
 )
 
@@ -102,6 +105,90 @@ func TestLearntSecretsAreFoundInTexts(t *testing.T) {
 	// An argument is not hidden by repeating it under a secret's name.
 	if got := string(m.JSON([]byte(`{"target":"hunter22"}`))); got != `{"target":"hunter22"}` {
 		t.Errorf("got %s", got)
+	}
+}
+
+// A text may repeat a secret as a JSON encoder escapes it.
+func TestLearntSecretsAreFoundEscaped(t *testing.T) {
+	t.Parallel()
+	for _, secret := range []string{`pa"ss\word`, `a\b"c`, "two\nlines\there", `<b>&co`, "pässwörd😀", "key/with/slash", "\u2028sep", "bell\a\b\f!"} {
+		args, err := json.Marshal(map[string]string{"password": secret})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var m display.Mask
+		m.Learn(args)
+		var ascii strings.Builder
+		for _, r := range utf16.Encode([]rune(secret)) {
+			if quoted, _ := json.Marshal(string(rune(r))); r < 0x7f && r != '<' && r != '>' && r != '&' {
+				ascii.Write(quoted[1 : len(quoted)-1])
+			} else if r < 0x7f {
+				ascii.WriteByte(byte(r))
+			} else {
+				fmt.Fprintf(&ascii, `\u%04x`, r)
+			}
+		}
+		minimal, err := canon.AppendString(nil, secret)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, form := range []string{
+			secret, string(args[len(`{"password":"`) : len(args)-2]), string(minimal[1 : len(minimal)-1]),
+			ascii.String(), strings.ReplaceAll(ascii.String(), "/", `\/`),
+		} {
+			if got := m.Text("sent " + form + "."); got != "sent [masked]." {
+				t.Errorf("%q as %s: %s", secret, form, got)
+			}
+		}
+		if got := string(m.Scrub([]byte(`{"log":` + quote(`got {"password":"`+string(minimal[1:len(minimal)-1])+`"}`) + `}`))); got != `{"log":"got {\"password\":\"[masked]\"}"}` {
+			t.Errorf("%q: %s", secret, got)
+		}
+	}
+}
+
+func quote(s string) string {
+	b, _ := json.Marshal(s)
+	return string(b)
+}
+
+// A short secret is masked where it is all of a value, and nowhere inside another.
+func TestShortSecretsAreMaskedWhole(t *testing.T) {
+	t.Parallel()
+	var m, other display.Mask
+	m.Learn([]byte(`{"pin":{"otp":"a1"},"cvv":123}`))
+	const doc = `{"code":"a1","text":"a1 is in a text","list":["a1","123"],"a1":"x"}`
+	want := `{"code":"[masked]","text":"a1 is in a text","list":["[masked]","[masked]"],"a1":"x"}`
+	if got := string(m.Scrub([]byte(doc))); got != want {
+		t.Errorf("got %s", got)
+	}
+	other.Learn([]byte(`{"otp":"b2"}`))
+	other.Share(&m)
+	if got := string(other.Scrub([]byte(`["a1","b2","c3"]`))); got != `["[masked]","[masked]","c3"]` {
+		t.Errorf("got %s", got)
+	}
+	if got := string((&display.Mask{}).Scrub([]byte(`["a1"]`))); got != `["a1"]` {
+		t.Errorf("got %s", got)
+	}
+}
+
+// A caller cannot hide an amount by giving it as a token, too.
+func TestAnOpenValueIsNoSecret(t *testing.T) {
+	t.Parallel()
+	for _, doc := range []string{
+		`{"amount":5000,"token":"5000","password":"hunter22"}`,
+		`{"token":5000,"order":{"lines":["5000"]},"password":"hunter22"}`,
+		`{"token":"5000","body":"{\"amount\":5000}","password":"hunter22"}`,
+	} {
+		var m display.Mask
+		m.Learn([]byte(doc))
+		if got := m.Text("Refund 5000 with hunter22"); got != "Refund 5000 with [masked]" {
+			t.Errorf("%s: %s", doc, got)
+		}
+	}
+	var m display.Mask
+	m.Learn([]byte(`{"token":"tok-1"}`), []byte(`{"target":"tok-1"}`))
+	if got := m.Text("tok-1"); got != display.Masked {
+		t.Errorf("open in another document: %s", got)
 	}
 }
 
