@@ -23,11 +23,11 @@ demo: build ## Park a real tool call, run one to its end, leave one to decide yo
 .PHONY: test
 test: ## Run every test
 	$(GO) vet ./...
-	$(GO) test ./...
+	$(GO) test -timeout 30m ./...
 
 .PHONY: race
 race: ## Run the tests of everything concurrent under the race detector, with fewer rounds
-	CGO_ENABLED=1 $(GO) test -race $(RACE)
+	CGO_ENABLED=1 $(GO) test -race -timeout 30m $(RACE)
 
 .PHONY: check
 check: fmt lint test race ## Everything that a change has to pass

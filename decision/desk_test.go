@@ -210,8 +210,16 @@ func TestUnusableAnswers(t *testing.T) {
 	p := w.park()
 	long := strings.Repeat("é", decision.MaxBy)
 	for _, a := range []decision.Answer{
-		{}, {Approved: true}, {By: ""}, {By: long + "e"}, {By: "\xff"}, {By: "a\x00"}, {By: "ana", Note: "\xc3("},
-		{By: "ana", Note: "\x00"}, {By: "ana", Note: strings.Repeat("n", decision.MaxNote+1)}, {By: "ana", EditedArgs: []byte(`{}`)},
+		{},
+		{Approved: true},
+		{By: ""},
+		{By: long + "e"},
+		{By: "\xff"},
+		{By: "a\x00"},
+		{By: "ana", Note: "\xc3("},
+		{By: "ana", Note: "\x00"},
+		{By: "ana", Note: strings.Repeat("n", decision.MaxNote+1)},
+		{By: "ana", EditedArgs: []byte(`{}`)},
 	} {
 		for _, id := range []string{p.ApprovalID, "apr_x"} {
 			if _, err := w.op.Decide(w.ctx, id, a); !errors.Is(err, decision.ErrUsage) {

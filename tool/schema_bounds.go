@@ -146,16 +146,31 @@ const (
 )
 
 var holders = []holder{
-	{"allOf", list, true}, {"anyOf", list, true}, {"oneOf", list, true},
-	{"not", one, true}, {"if", one, true}, {"then", one, true}, {"else", one, true},
-	{"dependentSchemas", table, true}, {"dependencies", table, true},
+	{"allOf", list, true},
+	{"anyOf", list, true},
+	{"oneOf", list, true},
+	{"not", one, true},
+	{"if", one, true},
+	{"then", one, true},
+	{"else", one, true},
+	{"dependentSchemas", table, true},
+	{"dependencies", table, true},
 
-	{"properties", table, false}, {"patternProperties", table, false}, {"additionalProperties", one, false},
-	{"propertyNames", one, false}, {"unevaluatedProperties", one, false},
-	{"items", one, false}, {"items", list, false}, {"prefixItems", list, false}, {"additionalItems", one, false},
-	{"contains", one, false}, {"unevaluatedItems", one, false}, {"contentSchema", one, false},
+	{"properties", table, false},
+	{"patternProperties", table, false},
+	{"additionalProperties", one, false},
+	{"propertyNames", one, false},
+	{"unevaluatedProperties", one, false},
+	{"items", one, false},
+	{"items", list, false},
+	{"prefixItems", list, false},
+	{"additionalItems", one, false},
+	{"contains", one, false},
+	{"unevaluatedItems", one, false},
+	{"contentSchema", one, false},
 
-	{"$defs", table, false}, {"definitions", table, false},
+	{"$defs", table, false},
+	{"definitions", table, false},
 }
 
 // dynamic are keywords that choose their target while a value is checked, so that

@@ -166,8 +166,10 @@ func TestHostileArgumentsEndSoon(t *testing.T) {
 		{"wrong types, all reported", `{"properties":{"a":{"items":{"type":"string"}}}}`, list("1")},
 		{"unique numbers", `{"properties":{"a":{"uniqueItems":true}}}`, list("1")},
 		{"unique colliding", `{"properties":{"a":{"uniqueItems":true}}}`, colliding()},
-		{"unique at every level", `{"$ref":"#/$defs/t","$defs":{"t":{"uniqueItems":true,"items":{"$ref":"#/$defs/t"}}},"properties":{"a":{"$ref":"#/$defs/t"}}}`,
-			`{"a":` + strings.Repeat("[", 250) + strings.TrimSuffix(strings.Repeat("1,", 500_000), ",") + strings.Repeat("]", 250) + `}`},
+		{
+			"unique at every level", `{"$ref":"#/$defs/t","$defs":{"t":{"uniqueItems":true,"items":{"$ref":"#/$defs/t"}}},"properties":{"a":{"$ref":"#/$defs/t"}}}`,
+			`{"a":` + strings.Repeat("[", 250) + strings.TrimSuffix(strings.Repeat("1,", 500_000), ",") + strings.Repeat("]", 250) + `}`,
+		},
 		{"slow pattern", `{"properties":{"a":{"pattern":"(x*)*` + strings.Repeat(`(x+x+)+`, 100) + `y"}}}`, `{"a":"` + strings.Repeat("x", MaxArgs-100) + `"}`},
 		{"pattern over many names", `{"patternProperties":{` + manyPatterns(500) + `}}`, `{` + manyProperties(60_000) + `}`},
 		{"long chain down a deep value", strings.Replace(chain(60), `"l60":{}`, `"l60":{"properties":{"a":{"$ref":"#/$defs/l0"}}}`, 1), deep(254, `{}`)},

@@ -193,7 +193,8 @@ func TestNewAcceptsInputTypes(t *testing.T) {
 		Any  any       `json:"any"`
 		Ptr  *string   `json:"ptr"`
 		List []string  `json:"list"`
-	}) (int, error) {
+	},
+	) (int, error) {
 		return 0, nil
 	}, nil)
 }
@@ -224,7 +225,8 @@ func TestNewRefuses(t *testing.T) {
 	refused("a recursive type", "no schema can be made", err)
 	_, err = New("x", "", ReadOnly, func(context.Context, struct {
 		N int `json:"n,string"`
-	}) (int, error) {
+	},
+	) (int, error) {
 		return 0, nil
 	}, nil)
 	refused("a number as a string", "give Options.InputSchema", err)
