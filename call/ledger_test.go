@@ -1098,3 +1098,115 @@ func TestResumeWhileRunning(t *testing.T) {
 	w.refused(err, "already_decided")
 	w.ran(`{"n":1}`)
 }
+
+// Under the key one process judges a repeat while another finds that a person has to
+// be asked: then nothing starts beside the open question.
+func TestRepeatBesideANewQuestion(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.register(func(rt *tool.Tool) { rt.Idempotent = true })
+	p := w.park(`{"n":1}`)
+	w.approve(p.ApprovalID)
+	w.stall(p.ApprovalID)
+	strict := w.executor(w.st, func(c *call.Config) {
+		c.Policy = policy.Func(func(context.Context, request.Request, policy.View) (policy.Ruling, error) {
+			return policy.Ruling{Outcome: policy.RequireApproval, Kind: "again"}, nil
+		})
+	})
+	var q *call.PendingError
+	w.policy.set(func(ctx context.Context, r request.Request, v policy.View) (policy.Ruling, error) {
+		if q == nil {
+			q = w.parked(strict.Resume(w.ctx, p.ApprovalID, nil))
+		}
+		return policy.Ruling{Outcome: policy.Allow}, nil
+	})
+	_, err := w.ex.Resume(w.ctx, p.ApprovalID, nil)
+	w.refused(err, "run_state")
+	w.ran(`{"n":1}`)
+	w.status(q, call.Unknown, decision.Pending)
+}
+
+// While a probe was asked, somebody ran the call again: what the probe found was the
+// attempt before, and settles nothing of the new one.
+func TestProbeOfAnEarlierAttempt(t *testing.T) {
+	t.Parallel()
+	for _, again := range []string{"running", "unknown"} {
+		t.Run(again, func(t *testing.T) {
+			t.Parallel()
+			w := setup(t)
+			p := w.park(`{"n":1}`)
+			w.approve(p.ApprovalID)
+			w.stall(p.ApprovalID)
+			q := w.parked(w.ex.Resume(w.ctx, p.ApprovalID, nil))
+			w.approve(q.ApprovalID)
+			unprobed, err := w.tools.Lookup("refund")
+			if err != nil {
+				t.Fatal(err)
+			}
+			reg, err := tool.NewRegistry(*unprobed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			other := w.executor(w.st, func(c *call.Config) { c.Tools = reg })
+			g, done := newGate(), make(chan struct{})
+			w.register(func(rt *tool.Tool) {
+				rt.Probe = tool.ProberFunc(func(context.Context, tool.Call) (tool.ProbeResult, error) {
+					if again == "running" {
+						w.spy.then(g.hold)
+						go func() { defer close(done); other.Resume(w.ctx, q.ApprovalID, nil) }()
+						<-g.began
+					} else {
+						w.spy.then(lost)
+						res, err := other.Resume(w.ctx, q.ApprovalID, nil)
+						if err != nil || res.Status != call.Unknown {
+							t.Errorf("got %+v, %v", res, err)
+						}
+						close(done)
+					}
+					return tool.ProbeResult{Outcome: tool.ProbeSucceeded, Result: json.RawMessage(`"the first"`)}, nil
+				})
+			})
+			res, err := w.ex.Resume(w.ctx, q.ApprovalID, nil)
+			c := w.call(p.CallID)
+			if again == "running" {
+				w.refused(err, "call_running")
+			} else if err != nil || res.Status != call.Unknown {
+				t.Errorf("got %+v, %v", res, err)
+			}
+			if string(c.Status) != again || c.Attempts != 2 || w.attempts(p.CallID)[0].Outcome != call.Unknown {
+				t.Errorf("call %+v", c)
+			}
+			close(g.open)
+			<-done
+		})
+	}
+}
+
+// A probe is not asked about what was altered, also after a no.
+func TestProbeOfAlteredArguments(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	p := w.parked(w.ex.RunCall(w.ctx, "r", "c", "refund", []byte(`{"n":1}`)))
+	w.approve(p.ApprovalID)
+	w.stall(p.ApprovalID)
+	q := w.parked(w.ex.Resume(w.ctx, p.ApprovalID, nil))
+	w.reject(q.ApprovalID)
+	w.resumed(q.ApprovalID, call.Unknown)
+	asked := 0
+	w.register(func(rt *tool.Tool) {
+		rt.Probe = tool.ProberFunc(func(context.Context, tool.Call) (tool.ProbeResult, error) {
+			asked++
+			return tool.ProbeResult{}, errors.New("no network")
+		})
+	})
+	run := func() (call.Result, error) { return w.ex.RunCall(w.ctx, "r", "c", "refund", []byte(`{"n":1}`)) }
+	if res, err := run(); err != nil || res.Status != call.Unknown || asked != 1 {
+		t.Errorf("got %+v, %v; asked %d times", res, err, asked)
+	}
+	w.raw(`UPDATE call SET args = CAST('{"n":9}' AS BLOB)`)
+	_, err := run()
+	w.refused(err, "approval_hash")
+	if asked != 1 {
+		t.Error("the probe was asked about other arguments")
+	}
+}
