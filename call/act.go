@@ -76,28 +76,33 @@ func insert(tx Tx, c Call, es []event.Event, key *IdempotencyKey) error {
 // grant of the same call is superseded.
 func (e *Executor) park(ctx context.Context, s subject, v verdict) (Result, error) {
 	var asked decision.Decision
-	err := event.Update(ctx, e.conf.Store, e.conf.Observer, func(tx Tx) error {
-		asked = decision.Decision{}
-		c, err := e.lock(tx, s, v)
-		if err != nil {
-			return err
-		}
-		if s.grant != nil {
-			if err := e.supersede(tx, *s.grant); err != nil {
-				return err
-			}
-		}
-		asked = e.stamp(tx, *v.ask, v.ttl)
-		limit := e.maxPending
-		if asked.Kind == decision.KindInterrupted { // the runtime's own question is never refused
-			limit = 0
-		}
-		return e.putParked(tx, c, s, asked, limit)
+	err := event.Update(ctx, e.conf.Store, e.conf.Observer, func(tx Tx) (err error) {
+		asked, err = e.ask(tx, s, v)
+		return err
 	})
 	if err != nil {
 		return Result{}, err
 	}
 	return Result{}, pendingError(asked, s.doubtful())
+}
+
+// ask writes the request, and replaces the grant that was not enough.
+func (e *Executor) ask(tx Tx, s subject, v verdict) (decision.Decision, error) {
+	c, err := e.lock(tx, s, v)
+	if err != nil {
+		return decision.Decision{}, err
+	}
+	if s.grant != nil {
+		if err := e.supersede(tx, *s.grant); err != nil {
+			return decision.Decision{}, err
+		}
+	}
+	asked := e.stamp(tx, *v.ask, v.ttl)
+	limit := e.maxPending
+	if asked.Kind == decision.KindInterrupted { // the runtime's own question is never refused
+		limit = 0
+	}
+	return asked, e.putParked(tx, c, s, asked, limit)
 }
 
 // putParked writes the call as waiting for d, and d, unless maxPending others wait.

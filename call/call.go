@@ -74,6 +74,7 @@ type Call struct {
 	Space      string
 	RunID      string // names the calls whose guards count together
 	OwnRun     bool   // the run id was made for this call alone
+	StepID     string // the run's step that it hangs below; empty: it is its own root
 	ExternalID string // the id its caller chose, unique per run; empty: none
 	Tool       string
 	SpecDigest string   // of the tool as registered when the call was parked or started last
@@ -107,11 +108,29 @@ type Call struct {
 	Head      event.Head
 }
 
-// Ref names the call as a decision's owner.
-func (c Call) Ref() decision.Ref { return decision.Ref{Kind: decision.OwnerCall, ID: c.ID} }
+// Hosted reports whether the call hangs below a run's step. Then the run is its
+// root: it waits on the call's approvals, and its stream has the call's events.
+func (c Call) Hosted() bool { return c.StepID != "" }
 
-// Stream is the call's event stream.
-func (c Call) Stream() string { return c.Ref().Stream() }
+// approvedAs is the call id in approvals of the call: one that hangs below a step
+// is named by that.
+func (c Call) approvedAs() string {
+	if c.Hosted() {
+		return ""
+	}
+	return c.ID
+}
+
+// Root is what waits on the call's approvals: the run, or the call itself.
+func (c Call) Root() decision.Ref {
+	if c.Hosted() {
+		return decision.Ref{Kind: decision.OwnerRun, ID: c.RunID}
+	}
+	return decision.Ref{Kind: decision.OwnerCall, ID: c.ID}
+}
+
+// Stream is the root's event stream.
+func (c Call) Stream() string { return c.Root().Stream() }
 
 // Recovery is what may settle an attempt whose outcome is unknown, as the tool
 // declared it when the attempt started.
@@ -194,9 +213,9 @@ type Tx interface {
 	// CallByExternalID does the same by the id a caller chose.
 	CallByExternalID(space, runID, externalID string) (Call, error)
 	Calls(q Query) ([]Call, error)
-	// LeaseEnded lists running calls of the space, by id behind after, whose lease
-	// ended before now, or whose
-	// attempt is of an earlier life of the store.
+	// LeaseEnded lists running calls of the space that are their own root, by id
+	// behind after, whose lease ended before now, or whose attempt is of an earlier
+	// life of the store.
 	LeaseEnded(space string, now time.Time, after string, limit int) ([]Call, error)
 	// InsertCall writes a new call; the ids in use already are [ErrCallConflict].
 	InsertCall(c Call, es ...event.Event) error

@@ -231,6 +231,7 @@ type subject struct {
 	spent      *decision.Decision // the policy's own approval behind it, where paid is one for running again
 	life       life               // the store's, when this was read
 	key        *IdempotencyKey    // of a fresh call: stored with it
+	site       Site               // where a call below a run's step hangs
 }
 
 // admit is the first three stages: bounds, tool, schema.

@@ -26,7 +26,7 @@ func (e *Executor) finish(ctx context.Context, s subject, st started, out Outcom
 			next, asked = Call{}, nil
 			c, err := st.read(tx, asStarted)
 			if err == nil {
-				next, asked, err = e.end(tx, s, c, st.attempt, out)
+				next, asked, err = e.end(tx, s, c, st.attempt, End{Outcome: out})
 			}
 			return err
 		})
@@ -79,7 +79,8 @@ func (st started) read(tx Tx, asStarted bool) (Call, error) {
 
 // end writes an outcome: to the attempt always, to the call while it is the
 // last attempt's to say (spec 2.3).
-func (e *Executor) end(tx Tx, s subject, c Call, a Attempt, out Outcome) (_ Call, _ *decision.Decision, err error) {
+func (e *Executor) end(tx Tx, s subject, c Call, a Attempt, cmd End) (_ Call, _ *decision.Decision, err error) {
+	out := cmd.Outcome
 	stored := a // the row of an attempt that still runs is as its start wrote it
 	if c.Status != Running || c.Fence != a.Fence || c.Epoch != a.Epoch {
 		if stored, err = tx.Attempt(a.CallID, a.N); err != nil {
@@ -93,7 +94,8 @@ func (e *Executor) end(tx Tx, s subject, c Call, a Attempt, out Outcome) (_ Call
 		}
 	}
 	now := tx.Now()
-	ch, err := c.Step(End{Fence: a.Fence, Epoch: a.Epoch, Outcome: out}, now)
+	cmd.Fence, cmd.Epoch = a.Fence, a.Epoch
+	ch, err := c.Step(cmd, now)
 	if err != nil {
 		return c, nil, err
 	}
@@ -108,7 +110,7 @@ func (e *Executor) end(tx Tx, s subject, c Call, a Attempt, out Outcome) (_ Call
 	if err := e.freeGuards(tx, s, ch.Next); err != nil {
 		return c, nil, err
 	}
-	if ch.Next.Status == Unknown && c.Status == Running && recoveryOf(s.tool) == RecoverByPerson {
+	if ch.Next.Status == Unknown && c.Status == Running && recoveryOf(s.tool) == RecoverByPerson && !cmd.Late {
 		s.attempt = &a // the one in doubt; s was read before it began
 		return e.putDoubt(tx, s, c, ch)
 	}

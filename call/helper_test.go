@@ -299,6 +299,13 @@ func (w *world) refused(err error, want string) {
 	}
 }
 
+func (w *world) matches(err, want error) {
+	w.t.Helper()
+	if !errors.Is(err, want) {
+		w.t.Errorf("got %s (%v), want %v", reason(err), err, want)
+	}
+}
+
 func (w *world) ran(want string) {
 	w.t.Helper()
 	if got := w.spy.args(); got != want {

@@ -24,6 +24,7 @@ type verdict struct {
 	args   []byte             // what runs
 	edited bool               // and it is not what was first asked for
 
+	ruling        policy.Ruling // on the request as it was asked for; empty where a gate before the policy refused
 	policyVersion string
 	specDigest    string
 }
@@ -56,6 +57,7 @@ func (e *Executor) judgeFresh(ctx context.Context, s subject, v verdict) (verdic
 	if err != nil {
 		return v, err
 	}
+	v.ruling = ru
 	if v.refuse = denies(ru); v.refuse != nil || ru.Outcome == policy.Allow {
 		return v, nil
 	}
@@ -112,6 +114,7 @@ func (e *Executor) judgeGrant(ctx context.Context, s subject, v verdict) (verdic
 	if err != nil {
 		return v, err
 	}
+	v.ruling = ru
 	if v.refuse = denies(ru); v.refuse != nil {
 		return v, nil
 	}
@@ -170,6 +173,7 @@ func (e *Executor) judgeRepeat(ctx context.Context, s subject, v verdict) (verdi
 	if err != nil {
 		return v, err
 	}
+	v.ruling = ru
 	if v.refuse = denies(ru); v.refuse != nil {
 		return v, nil
 	}
@@ -211,7 +215,7 @@ func (e *Executor) askFor(s subject, v verdict, args []byte, ru policy.Ruling, e
 	if err != nil {
 		return v, err
 	}
-	v.ttl = shorter(ru.ApprovalTTL, e.conf.ApprovalTTL)
+	v.ttl = shorter(ru.ApprovalTTL, e.approvalTTL(s))
 	v.ask, err = e.question(s, args, ru)
 	return v, err
 }
@@ -239,15 +243,16 @@ func (e *Executor) rule(ctx context.Context, s subject, args []byte) (ru policy.
 	req := s.request(bytes.Clone(args))
 	view := policy.View{
 		Now: e.now(), Principal: s.call.Principal, RunID: s.call.RunID, Metadata: maps.Clone(s.call.Metadata),
+		Goal: s.site.Goal, Step: s.site.Index,
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			err = policy.ErrRuling.Say("The policy panicked; nothing was run.").Because(fmt.Errorf("panic: %v", p))
+			err = policy.ErrFailed.Say("The policy panicked; nothing was run.").Because(fmt.Errorf("panic: %v", p))
 		}
 	}()
 	ru, err = e.conf.Policy.Evaluate(ctx, req, view)
 	if err != nil {
-		return ru, policy.ErrRuling.Because(err)
+		return ru, policy.ErrFailed.Because(err)
 	}
 	if ru, err = ru.Complete(request.Request{Tool: s.tool.Spec, Args: args}); err != nil {
 		return ru, err
@@ -275,12 +280,14 @@ func (e *Executor) now() time.Time {
 func (s subject) request(args []byte) request.Request {
 	spec := s.tool.Spec
 	spec.InputSchema = bytes.Clone(spec.InputSchema)
-	return request.Request{RunID: s.call.RunID, CallID: s.call.ID, Tool: spec, Args: args}
+	return request.Request{RunID: s.call.RunID, CallID: s.call.approvedAs(), StepID: s.call.StepID, Tool: spec, Args: args}
 }
 
 // requestJSON is the request as it is hashed, with the tool's encoding at hand.
 func (s subject) requestJSON(args []byte) ([]byte, error) {
-	return request.Request{RunID: s.call.RunID, CallID: s.call.ID, Tool: s.tool.Spec, Args: args}.JSONWith(s.tool.SpecJSON())
+	return request.Request{
+		RunID: s.call.RunID, CallID: s.call.approvedAs(), StepID: s.call.StepID, Tool: s.tool.Spec, Args: args,
+	}.JSONWith(s.tool.SpecJSON())
 }
 
 // question is the decision to ask under a ruling. Where the call may have run
@@ -290,15 +297,15 @@ func (e *Executor) question(s subject, args []byte, ru policy.Ruling) (*decision
 	d.Kind, d.Capability, d.Reason = ru.Kind, ru.Capability, ru.Reason
 	d.Presentation = presentation(s, ru.Presentation)
 	d.ForbidEdits = ru.ForbidEdits || s.doubtful()
-	d.GrantTTL = shorter(ru.GrantTTL, e.conf.GrantTTL)
+	d.GrantTTL = shorter(ru.GrantTTL, e.grantTTL(s))
 	return d, bind(s, d, args)
 }
 
 func (e *Executor) newApproval(s subject) *decision.Decision {
 	return &decision.Decision{
-		ID: e.conf.NewID("apr_"), Space: s.call.Space, Type: decision.Approval, Owner: s.call.Ref(), N: s.call.ApprovalN + 1,
+		ID: e.conf.NewID("apr_"), Space: s.call.Space, Type: decision.Approval, Owner: s.call.Root(), N: s.nextApproval(),
 		SpecDigest: s.tool.SpecDigest(), ArgsDigest: s.call.ArgsDigest,
-		RunID: s.call.RunID, CallID: s.call.ID, Tool: s.tool.Name,
+		RunID: s.call.RunID, CallID: s.call.approvedAs(), StepID: s.call.StepID, Tool: s.tool.Name,
 		RequestedBy: s.call.Principal, Metadata: s.call.Metadata,
 		Status: decision.Pending, Open: true, Needs: 1,
 	}

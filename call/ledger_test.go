@@ -436,7 +436,7 @@ func TestKeyAndPolicy(t *testing.T) {
 			return policy.Ruling{}, errors.New("no rules")
 		})
 		_, err := w.ex.Resume(w.ctx, p.ApprovalID, nil)
-		w.refused(err, "policy_error")
+		w.refused(err, "policy_failed")
 		w.ran(`{"n":1}`)
 	})
 }
@@ -935,9 +935,9 @@ func TestChangedBeforeResume(t *testing.T) {
 			w, p := ready(t)
 			w.policy.set(rule)
 			_, err := w.ex.Resume(w.ctx, p.ApprovalID, nil)
-			w.refused(err, "policy_error")
+			w.matches(err, policy.ErrRuling)
 			_, err = w.ex.Call(w.ctx, "refund", []byte(`{"n":2}`))
-			w.refused(err, "policy_error")
+			w.matches(err, policy.ErrRuling)
 			w.status(p, call.Pending, decision.Approved)
 			w.ran("")
 			if n := w.number(`SELECT count(*) FROM call`); n != 1 {

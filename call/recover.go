@@ -107,36 +107,46 @@ func (c Call) keyed(now Recovery, specDigest string) bool {
 // only a person can settle it, opens that question in the same transaction.
 func (e *Executor) markLost(ctx context.Context, s *subject) (*decision.Decision, error) {
 	var asked *decision.Decision
-	err := event.Update(ctx, e.conf.Store, e.conf.Observer, func(tx Tx) error {
-		asked = nil
-		c, err := tx.Call(s.call.ID)
-		if err != nil {
-			return err
-		}
-		if !c.same(s.call) {
-			return moved("The call")
-		}
-		a, err := tx.Attempt(c.ID, c.Attempts)
-		if err != nil {
-			return err
-		}
-		ch, err := c.Step(Lose{Epoch: tx.Epoch()}, tx.Now())
-		if err != nil {
-			return err
-		}
-		if err := endAttempt(tx, a, Outcome{Status: Unknown, Kind: KindUnknownOutcome, Message: ch.Next.Message}, false, tx.Now()); err != nil {
-			return err
-		}
-		if s.recovery() == RecoverByPerson {
-			_, asked, err = e.putDoubt(tx, *s, c, ch)
-			return err
-		}
-		return tx.PutCall(c, ch.Next, ch.Events...)
+	err := event.Update(ctx, e.conf.Store, e.conf.Observer, func(tx Tx) (err error) {
+		asked, err = e.lose(tx, *s, Lose{Epoch: tx.Epoch()}, true)
+		return err
 	})
 	if err == nil && asked == nil {
 		*s, err = e.reread(ctx, *s)
 	}
 	return asked, err
+}
+
+func (e *Executor) lose(tx Tx, s subject, cmd Lose, ask bool) (*decision.Decision, error) {
+	c, err := s.unmoved(tx)
+	if err != nil {
+		return nil, err
+	}
+	a, err := tx.Attempt(c.ID, c.Attempts)
+	if err != nil {
+		return nil, err
+	}
+	ch, err := c.Step(cmd, tx.Now())
+	if err != nil {
+		return nil, err
+	}
+	if err := endAttempt(tx, a, Outcome{Status: Unknown, Kind: KindUnknownOutcome, Message: ch.Next.Message}, false, tx.Now()); err != nil {
+		return nil, err
+	}
+	if ask && s.recovery() == RecoverByPerson {
+		_, asked, err := e.putDoubt(tx, s, c, ch)
+		return asked, err
+	}
+	return nil, tx.PutCall(c, ch.Next, ch.Events...)
+}
+
+// unmoved locks the call, as it was when s was read.
+func (s subject) unmoved(tx Tx) (Call, error) {
+	c, err := tx.Call(s.call.ID)
+	if err == nil && !c.same(s.call) {
+		err = moved("The call")
+	}
+	return c, err
 }
 
 // reread reads the call again, keeping the record it is handled under.
@@ -198,7 +208,7 @@ func (e *Executor) doubtQuestion(s subject) (*decision.Decision, time.Duration, 
 // doubtLimits is the shorter of the executor's limits and those of the grant
 // that the interrupted attempt spent, or that the restored call has.
 func (e *Executor) doubtLimits(s subject) (grantTTL, approvalTTL time.Duration) {
-	grantTTL, approvalTTL = e.conf.GrantTTL, e.conf.ApprovalTTL
+	grantTTL, approvalTTL = e.grantTTL(s), e.approvalTTL(s)
 	from := s.paid
 	if from == nil {
 		from = s.grant
@@ -245,18 +255,19 @@ func doubtShown(s subject, args []byte, notice string) ([]byte, error) {
 // askAgain opens the question for a call that is unknown already.
 func (e *Executor) askAgain(ctx context.Context, s subject) (*decision.Decision, error) {
 	var asked *decision.Decision
-	err := event.Update(ctx, e.conf.Store, e.conf.Observer, func(tx Tx) error {
-		asked = nil
-		c, err := tx.Call(s.call.ID)
-		if err != nil {
-			return err
-		}
-		if !c.same(s.call) {
-			return moved("The call")
-		}
-		_, asked, err = e.putDoubt(tx, s, c, Change{Next: c})
+	err := event.Update(ctx, e.conf.Store, e.conf.Observer, func(tx Tx) (err error) {
+		asked, err = e.askDoubt(tx, s)
 		return err
 	})
+	return asked, err
+}
+
+func (e *Executor) askDoubt(tx Tx, s subject) (*decision.Decision, error) {
+	c, err := s.unmoved(tx)
+	if err != nil {
+		return nil, err
+	}
+	_, asked, err := e.putDoubt(tx, s, c, Change{Next: c})
 	return asked, err
 }
 
@@ -264,28 +275,8 @@ func (e *Executor) askAgain(ctx context.Context, s subject) (*decision.Decision,
 // run after the backup was taken, so that yes is superseded and a new one needed.
 func (e *Executor) doubtGrant(ctx context.Context, s subject) (Result, error) {
 	var asked *decision.Decision
-	err := event.Update(ctx, e.conf.Store, e.conf.Observer, func(tx Tx) error {
-		asked = nil
-		c, err := tx.Call(s.call.ID)
-		if err != nil {
-			return err
-		}
-		if !c.same(s.call) {
-			return moved("The call")
-		}
-		if err := e.supersede(tx, *s.grant); err != nil {
-			return err
-		}
-		ch := Change{Next: c} // unknown already: only the yes is too old
-		if c.Status == Pending {
-			if ch, err = c.Step(Doubt{Message: restoredNotice(tx.RestoredTo())}, tx.Now()); err != nil {
-				return err
-			}
-		}
-		if recoveryOf(s.tool).probe() {
-			return tx.PutCall(c, ch.Next, ch.Events...)
-		}
-		_, asked, err = e.putDoubt(tx, s, c, ch)
+	err := event.Update(ctx, e.conf.Store, e.conf.Observer, func(tx Tx) (err error) {
+		asked, err = e.outlive(tx, s)
 		return err
 	})
 	if err != nil || asked != nil {
@@ -297,28 +288,65 @@ func (e *Executor) doubtGrant(ctx context.Context, s subject) (Result, error) {
 	return e.recoverUnknown(ctx, s)
 }
 
+// outlive replaces a yes of an earlier life of the store, by a new question where
+// only a person can say what became of the call.
+func (e *Executor) outlive(tx Tx, s subject) (*decision.Decision, error) {
+	c, err := s.unmoved(tx)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.supersede(tx, *s.grant); err != nil {
+		return nil, err
+	}
+	ch := Change{Next: c} // unknown already: only the yes is too old
+	if c.Status == Pending {
+		if ch, err = c.Step(Doubt{Message: restoredNotice(tx.RestoredTo())}, tx.Now()); err != nil {
+			return nil, err
+		}
+	}
+	if recoveryOf(s.tool).probe() {
+		return nil, tx.PutCall(c, ch.Next, ch.Events...)
+	}
+	_, asked, err := e.putDoubt(tx, s, c, ch)
+	return asked, err
+}
+
 // probe asks the tool what became of the call. settled: the Result is the
 // answer; otherwise the tool knows of no such call, and running it is possible.
 func (e *Executor) probe(ctx context.Context, s subject) (res Result, settled bool, err error) {
-	if err := s.unaltered(); err != nil {
+	out, wait, err := e.askProbe(ctx, s)
+	switch {
+	case err != nil:
 		return Result{}, false, err
+	case out != nil:
+		res, err = e.learn(ctx, s, *out)
+		return res, true, err
+	case wait != "":
+		return s.undecided(wait), true, nil
+	}
+	return Result{}, false, nil
+}
+
+// askProbe asks the tool's probe. It comes to an outcome, or to why one has to wait for
+// it; with neither, nothing ran and another try is possible.
+func (e *Executor) askProbe(ctx context.Context, s subject) (out *Outcome, wait string, err error) {
+	if err := s.unaltered(); err != nil {
+		return nil, "", err
 	}
 	pr, err := tool.InvokeProbe(ctx, s.tool, probeCall(s))
 	if err != nil {
-		return s.undecided("The tool could not say what became of the call: " + err.Error()), true, nil
+		return nil, "The tool could not say what became of the call: " + err.Error(), nil
 	}
 	switch pr.Outcome {
 	case tool.ProbeSucceeded:
-		res, err = e.learn(ctx, s, Outcome{Status: Succeeded, Result: pr.Result})
-		return res, true, err
+		return &Outcome{Status: Succeeded, Result: pr.Result}, "", nil
 	case tool.ProbeFailed:
-		res, err = e.learn(ctx, s, Outcome{Status: Failed, Kind: KindToolError, Message: pr.Message})
-		return res, true, err
+		return &Outcome{Status: Failed, Kind: KindToolError, Message: pr.Message}, "", nil
 	}
 	if !s.recovery().key() && !e.ownerGone(s) {
-		return s.undecided("The tool knows nothing of the call yet, and the process that ran it may still be at work."), true, nil
+		return nil, "The tool knows nothing of the call yet, and the process that ran it may still be at work.", nil
 	}
-	return Result{}, false, nil
+	return nil, "", nil
 }
 
 func probeCall(s subject) tool.Call {
@@ -355,32 +383,9 @@ func (e *Executor) ownerGone(s subject) bool {
 // learn settles an unknown call by what its probe said.
 func (e *Executor) learn(ctx context.Context, s subject, out Outcome) (Result, error) {
 	var next Call
-	err := event.Update(ctx, e.conf.Store, e.conf.Observer, func(tx Tx) error {
-		c, err := tx.Call(s.call.ID)
-		if err != nil {
-			return err
-		}
-		next = c
-		if c.Status != Unknown || c.Attempts != s.call.Attempts {
-			return nil // settled or tried again in the meantime: that stands
-		}
-		ch, err := c.Step(Learn{Outcome: out}, tx.Now())
-		if err != nil {
-			return err
-		}
-		if s.attempt != nil {
-			if err := endAttempt(tx, *s.attempt, out, true, tx.Now()); err != nil {
-				return err
-			}
-		}
-		if err := e.answerLate(tx, c); err != nil {
-			return err
-		}
-		next = ch.Next
-		if err := e.freeGuards(tx, s, next); err != nil {
-			return err
-		}
-		return tx.PutCall(c, ch.Next, ch.Events...)
+	err := event.Update(ctx, e.conf.Store, e.conf.Observer, func(tx Tx) (err error) {
+		next, err = e.settle(tx, s, out)
+		return err
 	})
 	switch {
 	case err != nil:
@@ -393,6 +398,31 @@ func (e *Executor) learn(ctx context.Context, s subject, out Outcome) (Result, e
 		res.edited(*s.attempt)
 	}
 	return res, nil
+}
+
+// settle writes what a probe found out, unless the call was settled or tried again
+// in the meantime: that stands.
+func (e *Executor) settle(tx Tx, s subject, out Outcome) (Call, error) {
+	c, err := tx.Call(s.call.ID)
+	if err != nil || c.Status != Unknown || c.Attempts != s.call.Attempts {
+		return c, err
+	}
+	ch, err := c.Step(Learn{Outcome: out}, tx.Now())
+	if err != nil {
+		return c, err
+	}
+	if s.attempt != nil {
+		if err := endAttempt(tx, *s.attempt, out, true, tx.Now()); err != nil {
+			return c, err
+		}
+	}
+	if err := e.answerLate(tx, c); err != nil {
+		return c, err
+	}
+	if err := e.freeGuards(tx, s, ch.Next); err != nil {
+		return c, err
+	}
+	return ch.Next, tx.PutCall(c, ch.Next, ch.Events...)
 }
 
 // learnOrStay answers for a call that stays unknown after a no: its probe may

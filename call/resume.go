@@ -138,7 +138,7 @@ func policysOwn(tx Tx, d *decision.Decision) (_ *decision.Decision, err error) {
 
 // spentBefore finds the record whose digest an interrupted approval names.
 func spentBefore(tx Tx, d decision.Decision) (*decision.Decision, error) {
-	ds, err := tx.Decisions(decision.Query{Space: d.Space, CallID: d.CallID, Limit: 500})
+	ds, err := tx.Decisions(decision.Query{Space: d.Space, CallID: d.CallID, StepID: d.StepID, Limit: 500})
 	for _, o := range ds {
 		if o.Digest == d.SpentDigest && o.N < d.N {
 			return &o, err
@@ -190,6 +190,10 @@ func (e *Executor) readAgain(ctx context.Context, s subject) (fresh subject, err
 func (s subject) checkDoor(o options) error {
 	if decision.FromServer(s.call.Metadata) || s.grant != nil && decision.FromServer(s.grant.Metadata) {
 		return s.errServer()
+	}
+	if s.call.Hosted() {
+		return ErrUsage.Say("Call %s belongs to a step of run %s.", s.call.ID, s.call.RunID).
+			Hint("Continue it with run.Driver.Resume, or placet run resume %s.", s.call.RunID)
 	}
 	if s.grant == nil {
 		return nil

@@ -33,7 +33,7 @@ func toolCall(c Call, a Attempt, args []byte) tool.Call {
 }
 
 func outcomeOf(o tool.Outcome) Outcome {
-	return Outcome{Status: Status(o.Status), Kind: Kind(o.Kind), Message: o.Message, Result: o.Result}
+	return Outcome{Status: Status(o.Status), Kind: Kind(o.Kind), Message: o.Message, Result: o.Result, Abort: o.Abort}
 }
 
 // leaseKeeper renews an attempt's lease every third of it, and ends the tool's

@@ -46,58 +46,62 @@ func (e *Executor) startAndRun(ctx context.Context, s subject, v verdict) (Resul
 // errGuard ends a start whose guard is at its limit, with nothing written.
 var errGuard = errors.New("guard at its limit")
 
-// start commits one attempt: attempt row, fence, lease, the grant spent, guards
-// counted, events. Everything it was judged on is compared here, where it writes.
 func (e *Executor) start(ctx context.Context, s subject, v verdict) (started, error) {
 	var st started
 	err := event.Update(ctx, e.conf.Store, e.conf.Observer, func(tx Tx) (err error) {
-		st = started{}
-		c, err := e.lock(tx, s, v)
-		if err != nil {
-			return err
-		}
-		b := Begin{
-			SpecDigest: v.specDigest, Recovery: recoveryOf(s.tool), Owner: self(),
-			Epoch: tx.Epoch(), Lease: e.conf.Lease, Attempts: s.call.Attempts,
-		}
-		if v.edited {
-			b.Args = v.args
-		}
-		switch {
-		case s.grant != nil:
-			st.refuse, err = e.spend(tx, c, *s.grant, &b)
-		case v.ask != nil:
-			c, st.denial, err = e.answerNow(tx, c, s, v, &b)
-		case s.attempt != nil: // a repeat under the tool's key, on what the last attempt spent
-			b.ApprovalID, b.GrantDigest, b.EffectiveDigest = s.attempt.ApprovalID, s.attempt.GrantDigest, s.attempt.EffectiveDigest
-		}
-		if err != nil || st.refuse != nil || st.denial != nil {
-			return err
-		}
-		ch, err := c.Step(b, tx.Now())
-		if err != nil {
-			return err
-		}
-		if err := put(tx, c, ch, s.key); err != nil {
-			return err
-		}
-		// Only now: a call that moved meanwhile is judged again, and no guard refuses it.
-		if st.guard, err = e.countGuards(tx, s, c.Attempts > 0, v.args); err != nil || st.guard != nil {
-			if err == nil {
-				err = errGuard
-			}
-			return err
-		}
-		st.attempt = *ch.Attempt
-		if st.call, err = tx.Call(c.ID); err != nil { // as it is stored now
-			return err
-		}
-		return tx.InsertAttempt(*ch.Attempt)
+		st, err = e.begin(tx, s, v)
+		return err
 	})
 	if st.guard != nil && errors.Is(err, errGuard) {
 		return st, nil
 	}
 	return st, err
+}
+
+// begin writes one attempt: attempt row, fence, lease, the grant spent, guards
+// counted, events. Everything it was judged on is compared here, where it writes.
+func (e *Executor) begin(tx Tx, s subject, v verdict) (st started, err error) {
+	c, err := e.lock(tx, s, v)
+	if err != nil {
+		return st, err
+	}
+	b := Begin{
+		SpecDigest: v.specDigest, Recovery: recoveryOf(s.tool), Owner: self(),
+		Epoch: tx.Epoch(), Lease: e.conf.Lease, Attempts: s.call.Attempts,
+	}
+	if v.edited {
+		b.Args = v.args
+	}
+	switch {
+	case s.grant != nil:
+		st.refuse, err = e.spend(tx, c, *s.grant, &b)
+	case v.ask != nil:
+		c, st.denial, err = e.answerNow(tx, c, s, v, &b)
+	case s.attempt != nil: // a repeat under the tool's key, on what the last attempt spent
+		b.ApprovalID, b.GrantDigest, b.EffectiveDigest = s.attempt.ApprovalID, s.attempt.GrantDigest, s.attempt.EffectiveDigest
+	}
+	if err != nil || st.refuse != nil || st.denial != nil {
+		return st, err
+	}
+	ch, err := c.Step(b, tx.Now())
+	if err != nil {
+		return st, err
+	}
+	if err := put(tx, c, ch, s.key); err != nil {
+		return st, err
+	}
+	// Only now: a call that moved meanwhile is judged again, and no guard refuses it.
+	if st.guard, err = e.countGuards(tx, s, c.Attempts > 0, v.args); err != nil || st.guard != nil {
+		if err == nil {
+			err = errGuard
+		}
+		return st, err
+	}
+	st.attempt = *ch.Attempt
+	if st.call, err = tx.Call(c.ID); err != nil { // as it is stored now
+		return st, err
+	}
+	return st, tx.InsertAttempt(*ch.Attempt)
 }
 
 // spend consumes the grant in the transaction that starts the attempt. The grant

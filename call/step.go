@@ -49,11 +49,17 @@ type TakeBack struct{ By, Note string }
 type End struct {
 	Fence   int64
 	Epoch   int64 // life of the store in which the attempt started: fences of another life mean nothing
+	Late    bool  // the run that the call hangs below has ended
 	Outcome Outcome
 }
 
 // Lose notes that a running attempt's lease ended, or that the store went back in time.
-type Lose struct{ Epoch int64 }
+// Of a call below a run's step it is the run's lease that counts: TakenOver says
+// that it was taken over.
+type Lose struct {
+	Epoch     int64
+	TakenOver bool
+}
 
 // Doubt notes that a parked call may have run in an earlier life of the store.
 type Doubt struct{ Message string }
@@ -77,6 +83,7 @@ type Outcome struct {
 	Kind    Kind
 	Message string
 	Result  []byte
+	Abort   bool // of failed: the tool asks that the agent's run ends
 }
 
 // Change is what the transaction must write, all of it or none.
@@ -118,7 +125,7 @@ func (c Call) park(cmd Park) (Change, error) {
 	ch := Change{}
 	switch c.Status {
 	case "":
-		ch.Events = append(ch.Events, c.created())
+		ch.Events = append(ch.Events, c.created()...)
 		c.Status = Pending
 	case Pending, Unknown:
 	default:
@@ -137,7 +144,7 @@ func (c Call) begin(cmd Begin, now time.Time) (Change, error) {
 	ch := Change{}
 	switch c.Status {
 	case "":
-		ch.Events = append(ch.Events, c.created())
+		ch.Events = append(ch.Events, c.created()...)
 	case Pending, Unknown:
 	default:
 		return Change{}, c.errState()
@@ -154,9 +161,9 @@ func (c Call) begin(cmd Begin, now time.Time) (Change, error) {
 		CallID: c.ID, N: c.Attempts, Fence: c.Fence, Epoch: cmd.Epoch, ApprovalID: cmd.ApprovalID, GrantDigest: cmd.GrantDigest,
 		EffectiveDigest: cmd.EffectiveDigest, Args: cmd.Args, Owner: cmd.Owner, Recovery: cmd.Recovery, StartedAt: now,
 	}
-	ch.Events = append(ch.Events, c.event(event.CallStarted, c.actor(), startedPayload{
-		CallID: c.ID, Attempt: c.Attempts, ApprovalID: cmd.ApprovalID, EffectiveDigest: cmd.EffectiveDigest,
-	}))
+	ch.Events = append(ch.Events, c.tell(event.CallStarted, c.actor(), startedPayload{
+		StepID: c.StepID, CallID: c.ID, Attempt: c.Attempts, ApprovalID: cmd.ApprovalID, EffectiveDigest: cmd.EffectiveDigest,
+	})...)
 	ch.Next = c
 	return ch, nil
 }
@@ -165,7 +172,7 @@ func (c Call) refuse(cmd Refuse, now time.Time) (Change, error) {
 	ch := Change{}
 	switch c.Status {
 	case "":
-		ch.Events = append(ch.Events, c.created())
+		ch.Events = append(ch.Events, c.created()...)
 	case Pending:
 	case Unknown: // a no does not tell what became of the first attempt
 		return Change{Next: c.stillUnknown("A person did not agree to run it again. " + cmd.Message)}, nil
@@ -189,9 +196,9 @@ func (c Call) takeBack(cmd TakeBack, now time.Time) (Change, error) {
 	switch c.Status {
 	case Pending:
 		c.Status, c.Kind, c.Message, c.EndedAt = Cancelled, KindCancelled, cmd.Note, now
-		return Change{Next: c, Events: []event.Event{c.event(event.CallCancelled, cmd.By, finishedPayload{
+		return Change{Next: c, Events: c.tell(event.CallCancelled, cmd.By, finishedPayload{
 			CallID: c.ID, Status: Cancelled, Kind: KindCancelled,
-		})}}, nil
+		})}, nil
 	case Unknown:
 		return Change{Next: c.stillUnknown("The request to run it again was withdrawn.")}, nil
 	}
@@ -206,7 +213,7 @@ func (c Call) end(cmd End, now time.Time) (Change, error) {
 	case cmd.Epoch != c.Epoch || cmd.Fence > c.Fence:
 		return Change{}, ErrLeaseLost.Say("Call %s has no such attempt (fence %d) in this life of the store.", c.ID, cmd.Fence)
 	case last && c.Status == Running:
-		late := now.After(c.LeaseUntil)
+		late := cmd.Late || now.After(c.LeaseUntil)
 		if cmd.Outcome.Status == Unknown {
 			return c.unknown(cmd.Outcome, now), nil
 		}
@@ -215,9 +222,9 @@ func (c Call) end(cmd End, now time.Time) (Change, error) {
 	case last && c.Status == Unknown && cmd.Outcome.Status != Unknown:
 		return c.close(Change{Late: true}, cmd.Outcome.Status, cmd.Outcome, c.actor(), now), nil
 	}
-	return Change{Next: c, Late: true, Ignored: true, Events: []event.Event{c.event(event.CallFinished, event.System, finishedPayload{
-		CallID: c.ID, Status: cmd.Outcome.Status, Kind: cmd.Outcome.Kind, Late: true,
-	})}}, nil
+	return Change{Next: c, Late: true, Ignored: true, Events: c.tell(event.CallFinished, event.System, finishedPayload{
+		StepID: c.StepID, CallID: c.ID, Status: cmd.Outcome.Status, Kind: cmd.Outcome.Kind, Late: true,
+	})}, nil
 }
 
 func (c Call) lose(cmd Lose, now time.Time) (Change, error) {
@@ -227,7 +234,7 @@ func (c Call) lose(cmd Lose, now time.Time) (Change, error) {
 	switch {
 	case c.Epoch < cmd.Epoch:
 		return c.unknown(Outcome{Status: Unknown, Kind: KindUnknownOutcome, Message: "The store went back in time while the tool ran."}, now), nil
-	case now.After(c.LeaseUntil):
+	case cmd.TakenOver || now.After(c.LeaseUntil):
 		return c.unknown(Outcome{Status: Unknown, Kind: KindUnknownOutcome, Message: "The process that ran the tool was lost."}, now), nil
 	}
 	return Change{}, c.ErrStillRunning()
@@ -252,9 +259,12 @@ func (c Call) close(ch Change, to Status, o Outcome, actor string, now time.Time
 	c.Status, c.Kind, c.Message, c.Result = to, o.Kind, o.Message, o.Result
 	c.LeaseUntil, c.LeaseOwner, c.EndedAt = time.Time{}, "", now
 	ch.Next = c
-	ch.Events = append(ch.Events, c.event(event.CallFinished, actor, finishedPayload{
-		CallID: c.ID, Status: to, Kind: o.Kind, Late: ch.Late, Attempt: c.Attempts,
-	}))
+	if c.Hosted() && to != Succeeded && to != Failed {
+		return ch // what ended before the tool is its step's to tell
+	}
+	ch.Events = append(ch.Events, c.tell(event.CallFinished, actor, finishedPayload{
+		StepID: c.StepID, CallID: c.ID, Status: to, Kind: o.Kind, Late: ch.Late, Attempt: c.Attempts,
+	})...)
 	return ch
 }
 
@@ -262,9 +272,9 @@ func (c Call) close(ch Change, to Status, o Outcome, actor string, now time.Time
 func (c Call) unknown(o Outcome, now time.Time) Change {
 	c.Status, c.Kind, c.Message = Unknown, KindUnknownOutcome, o.Message
 	c.LeaseUntil, c.LeaseOwner = time.Time{}, ""
-	return Change{Next: c, Events: []event.Event{c.event(event.CallUnknown, event.System, unknownPayload{
-		CallID: c.ID, Attempt: c.Attempts, Message: o.Message,
-	})}}
+	return Change{Next: c, Events: c.tell(event.CallUnknown, event.System, unknownPayload{
+		StepID: c.StepID, CallID: c.ID, Attempt: c.Attempts, Message: o.Message,
+	})}
 }
 
 func (c Call) stillUnknown(message string) Call {
@@ -301,6 +311,7 @@ type createdPayload struct {
 }
 
 type startedPayload struct {
+	StepID          string `json:"step_id,omitempty"`
 	CallID          string `json:"call_id"`
 	Attempt         int64  `json:"attempt"`
 	ApprovalID      string `json:"approval_id,omitempty"`
@@ -308,6 +319,7 @@ type startedPayload struct {
 }
 
 type finishedPayload struct {
+	StepID  string `json:"step_id,omitempty"`
 	CallID  string `json:"call_id"`
 	Status  Status `json:"status"`
 	Kind    Kind   `json:"kind,omitempty"`
@@ -316,15 +328,33 @@ type finishedPayload struct {
 }
 
 type unknownPayload struct {
+	StepID  string `json:"step_id,omitempty"`
 	CallID  string `json:"call_id"`
 	Attempt int64  `json:"attempt"`
 	Message string `json:"message,omitempty"`
 }
 
-func (c Call) created() event.Event {
-	return c.event(event.CallCreated, c.actor(), createdPayload{c.ID, c.RunID, c.ExternalID, c.Tool, c.ArgsDigest})
+func (c Call) created() []event.Event {
+	return c.tell(event.CallCreated, c.actor(), createdPayload{c.ID, c.RunID, c.ExternalID, c.Tool, c.ArgsDigest})
 }
 
-func (c Call) event(t event.Type, actor string, payload any) event.Event {
-	return event.New(t, c.ID, actor, payload)
+// inRun is what a call's events are called in the stream of the run that it hangs
+// below. The others' transitions are told by the step.
+var inRun = map[event.Type]event.Type{
+	event.CallStarted:  event.StepToolStarted,
+	event.CallFinished: event.StepToolFinished,
+	event.CallUnknown:  event.StepInterrupted,
+}
+
+// tell is a transition's event.
+func (c Call) tell(t event.Type, actor string, payload any) []event.Event {
+	subject := c.ID
+	if c.Hosted() {
+		var told bool
+		if t, told = inRun[t]; !told {
+			return nil
+		}
+		subject = c.StepID
+	}
+	return []event.Event{event.New(t, subject, actor, payload)}
 }

@@ -199,7 +199,7 @@ func (d Decision) Intact() error {
 // names reports whether what is searchable about d says the same as its request.
 func (d Decision) names(r request.Request) bool {
 	if r.RunID != d.RunID || r.CallID != d.CallID || r.StepID != d.StepID || r.Node != d.Node || r.Tool.Name != d.Tool ||
-		d.Owner.Kind == OwnerCall && d.Owner.ID != d.CallID {
+		d.Owner.Kind == OwnerCall && d.Owner.ID != d.CallID || d.Owner.Kind == OwnerRun && d.Owner.ID != d.RunID {
 		return false
 	}
 	if r.Node != "" {
@@ -322,6 +322,7 @@ type Query struct {
 	Open   bool   // only those an answer can still change
 	RunID  string
 	CallID string
+	StepID string
 	After  string // id of the last one seen
 	Limit  int    // 1 to 500; 0 means 50
 	Prefix string // of the id

@@ -41,11 +41,16 @@ type Consume struct{ Attempt int64 }
 // Supersede replaces a decision by a newer one, or by an outcome learnt late.
 type Supersede struct{}
 
+// Close notes that what waited on a decision has ended otherwise. The decision
+// stays as it stands; it is no work for anybody any more.
+type Close struct{}
+
 func (Decide) command()    {}
 func (Expire) command()    {}
 func (Withdraw) command()  {}
 func (Consume) command()   {}
 func (Supersede) command() {}
+func (Close) command()     {}
 
 // Change is what the transaction must write, all of it or none.
 type Change struct {
@@ -69,6 +74,8 @@ func (d Decision) Step(cmd Command, now time.Time) (Change, error) {
 		return d.consume(cmd, now)
 	case Supersede:
 		return d.supersede(now)
+	case Close:
+		return d.close()
 	}
 	panic(fmt.Sprintf("decision: unknown command %T", cmd))
 }
@@ -253,6 +260,14 @@ func (d Decision) supersede(now time.Time) (Change, error) {
 	}
 	d.Status, d.Open = Superseded, false
 	return Change{Next: d, Events: []event.Event{d.event(event.ApprovalSuperseded, event.System, approvalPayload{d.ID})}}, nil
+}
+
+func (d Decision) close() (Change, error) {
+	if !d.Open {
+		return Change{}, d.errNotPending()
+	}
+	d.Open = false
+	return Change{Next: d}, nil
 }
 
 // ErrDecided is the answer to an attempt to use d again: [ErrApprovalExpired],

@@ -392,7 +392,9 @@ func TestEdits(t *testing.T) {
 		}
 	}
 	for name, alter := range map[string]func(*decision.Decision){
-		"a run's":        func(d *decision.Decision) { d.Owner.Kind, d.CallID, d.StepID = decision.OwnerRun, "", "stp_1" },
+		"a run's": func(d *decision.Decision) {
+			d.Owner, d.CallID, d.StepID = decision.Ref{Kind: decision.OwnerRun, ID: d.RunID}, "", "stp_1"
+		},
 		"an interrupted": func(d *decision.Decision) { d.Kind = decision.KindInterrupted },
 		"forbidden":      func(d *decision.Decision) { d.ForbidEdits = true },
 	} {

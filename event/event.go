@@ -34,6 +34,24 @@ const (
 	EventRedacted      Type = "event.redacted"
 )
 
+// Types of runs, their steps and their flows (spec 4.5).
+const (
+	RunCreated       Type = "run.created"
+	RunStarted       Type = "run.started"
+	RunResumed       Type = "run.resumed"
+	RunFinished      Type = "run.finished"
+	StepStarted      Type = "step.started"
+	StepDecided      Type = "step.decided"
+	StepPolicy       Type = "step.policy"
+	StepToolStarted  Type = "step.tool_started"
+	StepToolFinished Type = "step.tool_finished"
+	StepFailed       Type = "step.failed"
+	StepInterrupted  Type = "step.interrupted"
+	LimitExceeded    Type = "limit.exceeded"
+	LoopDetected     Type = "loop.detected"
+	LeaseTakenOver   Type = "lease.taken_over"
+)
+
 // Event is one entry. Nouns fill in Type, Subject, Actor and Payload; the store
 // fills in the rest when it appends.
 type Event struct {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/fault"
+	"github.com/placet-dev/placet/run"
 	"github.com/placet-dev/placet/tool"
 	"github.com/placet-dev/placet/txn"
 )
@@ -202,7 +203,7 @@ const deadOwner = "v1:crashed:0:1:0"
 
 // disownedTx writes attempts as a dead process's. The process that really makes
 // them is the test itself, which lives on; a tool's probe would wait for it for ever.
-type disownedTx struct{ call.Tx }
+type disownedTx struct{ run.Tx }
 
 func (tx disownedTx) InsertAttempt(a call.Attempt) error {
 	a.Owner = deadOwner
@@ -210,7 +211,7 @@ func (tx disownedTx) InsertAttempt(a call.Attempt) error {
 }
 
 func disowned(tx txn.Tx) txn.Tx {
-	if whole, ok := tx.(call.Tx); ok {
+	if whole, ok := tx.(run.Tx); ok {
 		return disownedTx{whole}
 	}
 	return tx

@@ -88,6 +88,9 @@ func VersionOf(p Policy) string {
 // ErrRuling: a policy answered something that cannot be acted on.
 var ErrRuling = fault.Sentinel(fault.Internal, "policy_error", "The policy gave no usable answer; nothing was run.")
 
+// ErrFailed: a policy gave no answer: it returned an error or panicked. Matches [ErrRuling].
+var ErrFailed = fault.Sentinel(fault.Internal, "policy_failed", "The policy failed; nothing was run.", ErrRuling)
+
 // Complete fills in what the ruling leaves out and refuses what cannot be acted
 // on: an unknown outcome, or a capability or presentation that is not a JSON
 // object of at most [MaxDocument] bytes. An error matches [ErrRuling].

@@ -7,12 +7,13 @@ import (
 	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/event"
+	"github.com/placet-dev/placet/run"
 	"github.com/placet-dev/placet/txn"
 )
 
 // Tx is the union of the nouns' ports. Every noun's own Tx is a part of it.
 type Tx interface {
-	call.Tx // holds decision's and event's
+	run.Tx // holds call's, decision's and event's
 }
 
 // Rows is what a backend implements: rows in, rows out, nothing judged. Every
@@ -68,6 +69,23 @@ type Rows interface {
 	DropGuard(g call.Guard) error
 	IdempotentCall(k call.IdempotencyKey) (call.IdempotencyKey, error)
 	InsertIdempotent(k call.IdempotencyKey) (bool, error)
+
+	// Run reads a run with its last step and that step's result.
+	Run(id string) (run.Run, error)
+	// LockRun locks a run for the rest of the transaction.
+	LockRun(id string) error
+	Runs(q run.Query) ([]run.Run, error)
+	Adrift(space string, now time.Time, after string, limit int) ([]run.Run, error)
+	// InsertRun writes the run without its step.
+	InsertRun(r run.Run) error
+	// UpdateRun writes what differs of the run without its step, and the head in any
+	// case. It is guarded by prev's version, status and fence; false: another writer won.
+	UpdateRun(prev, next run.Run) (bool, error)
+	RenewRun(id string, fence int64, until time.Time) (bool, error)
+	Steps(runID string, after int64, limit int) ([]run.Step, error)
+	InsertStep(s run.Step) error
+	// UpdateStep writes what differs, guarded by prev's id and status.
+	UpdateStep(prev, next run.Step) (bool, error)
 
 	// Count reads a counter and, in a write transaction, locks it; Add changes one by n.
 	Count(space, name string) (int64, error)

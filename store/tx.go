@@ -10,6 +10,7 @@ import (
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/internal/id"
+	"github.com/placet-dev/placet/run"
 )
 
 // tx adds to a backend's rows what must be alike on all of them.
@@ -201,7 +202,7 @@ func (t *tx) InsertDecision(d decision.Decision, es ...event.Event) (err error) 
 		return err
 	}
 	t.decisions = append(t.decisions, d.ID)
-	if d.Type == decision.Approval && d.Status == decision.Pending {
+	if awaited(d) {
 		if err := t.Add(d.Space, pendingCounter, 1); err != nil {
 			return err
 		}
@@ -226,12 +227,18 @@ func (t *tx) PutDecision(prev decision.Decision, ch decision.Change) (err error)
 			return err
 		}
 	}
-	if prev.Type == decision.Approval && prev.Status == decision.Pending && next.Status != decision.Pending {
+	if awaited(prev) && !awaited(next) {
 		if err := t.Add(prev.Space, pendingCounter, -1); err != nil {
 			return err
 		}
 	}
 	return t.Append(prev.Owner.Stream(), ch.Events...)
+}
+
+// awaited reports whether an approval counts as pending: one whose run has ended
+// is no work any more.
+func awaited(d decision.Decision) bool {
+	return d.Type == decision.Approval && d.Status == decision.Pending && d.Open
 }
 
 func (t *tx) Pending(space string) (int64, error) { return t.Count(space, pendingCounter) }
@@ -241,7 +248,9 @@ func (t *tx) Owner(r decision.Ref) (decision.Owner, error) {
 	switch r.Kind {
 	case decision.OwnerCall:
 		return call.Owner{Tx: t, ID: r.ID}, nil
-	case decision.OwnerRun, decision.OwnerJob:
+	case decision.OwnerRun:
+		return run.Owner{Tx: t, ID: r.ID}, nil
+	case decision.OwnerJob:
 		return nil, decision.ErrNotFound.Say("There is no %s %s.", r.Kind, r.ID)
 	}
 	return nil, fmt.Errorf("unknown owner kind %q", r.Kind)
@@ -251,9 +260,7 @@ func (t *tx) Owner(r decision.Ref) (decision.Owner, error) {
 // writes to it is known.
 func (t *tx) Call(id string) (call.Call, error) {
 	if i := t.find(id); i >= 0 {
-		c := t.calls[i]
-		c.Head = t.know(c.Head, c.Space).Head
-		return c, nil
+		return t.headed(t.calls[i]), nil
 	}
 	return t.keep(t.Rows.Call(id))
 }
@@ -277,7 +284,7 @@ func (t *tx) keep(c call.Call, err error) (call.Call, error) {
 	if err != nil {
 		return c, err
 	}
-	c.Head = t.know(c.Head, c.Space).Head
+	c = t.headed(c)
 	if i := t.find(c.ID); i >= 0 {
 		t.calls[i] = c
 	} else {
@@ -286,9 +293,21 @@ func (t *tx) keep(c call.Call, err error) (call.Call, error) {
 	return c, nil
 }
 
+// headed shows a call with its stream's head. One that hangs below a run has none
+// of its own: its root's row has it.
+func (t *tx) headed(c call.Call) call.Call {
+	if !c.Hosted() {
+		c.Head = t.know(c.Head, c.Space).Head
+	}
+	return c
+}
+
 func (t *tx) InsertCall(c call.Call, es ...event.Event) (err error) {
 	defer t.note(&err)
-	h := t.know(event.Head{Stream: c.Stream()}, c.Space)
+	h := new(head)
+	if !c.Hosted() {
+		h = t.know(event.Head{Stream: c.Stream()}, c.Space)
+	}
 	if err := t.Append(c.Stream(), es...); err != nil {
 		return err
 	}
@@ -309,8 +328,11 @@ func (t *tx) InsertCall(c call.Call, es ...event.Event) (err error) {
 // needs no reading either: it is the row's if the version is.
 func (t *tx) PutCall(prev, next call.Call, es ...event.Event) (err error) {
 	defer t.note(&err)
-	prev.Head.Stream = prev.Stream()
-	h := t.know(prev.Head, prev.Space)
+	h := new(head)
+	if !prev.Hosted() {
+		prev.Head.Stream = prev.Stream()
+		h = t.know(prev.Head, prev.Space)
+	}
 	if err := t.Append(prev.Stream(), es...); err != nil {
 		return err
 	}

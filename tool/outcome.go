@@ -35,6 +35,8 @@ type Outcome struct {
 	Result  json.RawMessage `json:"result,omitempty"`  // of succeeded: one JSON value of at most MaxResult bytes
 	Message string          `json:"message,omitempty"` // of the others: valid UTF-8, at most 4 KiB
 
+	// Abort: of failed, the tool asks that an agent's run ends here ([ErrAbort]).
+	Abort bool `json:"-"`
 	// Running: the tool was given up but has not ended; late will be called.
 	Running bool `json:"-"`
 	// Stack is where a panic happened, for logs. It is not for models or reviewers.
@@ -95,7 +97,7 @@ func (t *Tool) ofError(err, ended error) Outcome {
 		o.Message = message(o.Message + " It returned: " + err.Error())
 		return o
 	}
-	return Outcome{Status: Failed, Kind: KindToolError, Message: message(err.Error())}
+	return Outcome{Status: Failed, Kind: KindToolError, Message: message(err.Error()), Abort: errors.Is(err, ErrAbort)}
 }
 
 // ofResult checks what a tool returned as its result.

@@ -130,4 +130,6 @@ var (
 	ErrOutcomeUnknown = fault.Sentinel(fault.Unknown, "unknown_outcome", "It is not known whether the tool had its effect.")
 	// ErrNotStarted: the tool was never begun, so it had no effect.
 	ErrNotStarted = fault.Sentinel(fault.Unavailable, "not_started", "The tool was not started.")
+	// ErrAbort: the tool failed, and an agent's run shall end with it (tool_abort).
+	ErrAbort = fault.Sentinel(fault.Closed, "tool_abort", "The tool ended the run.")
 )

@@ -12,16 +12,16 @@ import (
 const (
 	callColumns = `id, space, run_id, own_run, external_id, tool, spec_digest, args, args_digest, principal, metadata, continue_by, next_try_at,
 		status, kind, message, result, effective_digest, approval_id, approval_n, attempts, fence, lease_until, lease_owner, epoch,
-		created_at, ended_at, version, head_seq, head, recovery`
+		created_at, ended_at, version, head_seq, head, recovery, step_id`
 	insertCallSQL = `INSERT INTO call(` + callColumns + `)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 )
 
 var (
 	selectCalls       = `SELECT ` + selected(callColumns) + ` FROM call`
 	callSQL           = selectCalls + ` WHERE id = ?`
 	callByExternalSQL = selectCalls + ` WHERE space = ? AND run_id = ? AND external_id = ?`
-	leaseEndedSQL     = selectCalls + ` WHERE status = 'running' AND space = ? AND (lease_until < ? OR epoch < ?) AND id > ? ORDER BY id LIMIT ?`
+	leaseEndedSQL     = selectCalls + ` WHERE status = 'running' AND step_id IS NULL AND space = ? AND (lease_until < ? OR epoch < ?) AND id > ? ORDER BY id LIMIT ?`
 )
 
 func (x rows) Call(id string) (calls.Call, error) {
@@ -51,8 +51,11 @@ func scanCall(r row) (calls.Call, error) {
 		Status: calls.Status(r.str(13)), Kind: calls.Kind(r.str(14)), Message: r.str(15), Result: r.bytes(16), EffectiveDigest: r.str(17),
 		ApprovalID: r.str(18), ApprovalN: r.int(19), Attempts: r.int(20), Fence: r.int(21), LeaseUntil: r.time(22), LeaseOwner: r.str(23), Epoch: r.int(24),
 		CreatedAt: r.time(25), EndedAt: r.time(26), Version: r.int(27), Recovery: calls.Recovery(r.str(30)),
+		StepID: r.str(31),
 	}
-	c.Head = event.Head{Stream: c.Stream(), Seq: r.int(28), Hash: r.bytes(29)}
+	if !c.Hosted() {
+		c.Head = event.Head{Stream: c.Stream(), Seq: r.int(28), Hash: r.bytes(29)}
+	}
 	return c, err
 }
 
@@ -64,7 +67,7 @@ func (x rows) InsertCall(c calls.Call) (bool, error) {
 	_, err = x.h.exec(insertCallSQL,
 		c.ID, c.Space, c.RunID, c.OwnRun, text(c.ExternalID), c.Tool, c.SpecDigest, c.Args, c.ArgsDigest, c.Principal, metadata, string(c.ContinueBy), c.NextTryAt,
 		string(c.Status), string(c.Kind), c.Message, c.Result, c.EffectiveDigest, text(c.ApprovalID), c.ApprovalN, c.Attempts, c.Fence, c.LeaseUntil, c.LeaseOwner, c.Epoch,
-		c.CreatedAt, c.EndedAt, c.Version, c.Head.Seq, c.Head.Hash, string(c.Recovery))
+		c.CreatedAt, c.EndedAt, c.Version, c.Head.Seq, c.Head.Hash, string(c.Recovery), text(c.StepID))
 	if isUnique(err) {
 		return false, nil
 	}
@@ -92,8 +95,10 @@ func (x rows) UpdateCall(prev, c calls.Call, whole bool) (bool, error) {
 	u.str(`lease_owner`, prev.LeaseOwner, c.LeaseOwner)
 	u.int(`epoch`, prev.Epoch, c.Epoch)
 	u.time(`ended_at`, prev.EndedAt, c.EndedAt)
-	u.set(`head_seq`, c.Head.Seq) // prev may show the head of events that are not in the row yet
-	u.set(`head`, c.Head.Hash)
+	if !c.Hosted() {
+		u.set(`head_seq`, c.Head.Seq) // prev may show the head of events that are not in the row yet
+		u.set(`head`, c.Head.Hash)
+	}
 	u.where(`id = ? AND version = ? AND status = ? AND fence = ?`, prev.ID, prev.Version, string(prev.Status), prev.Fence)
 	if whole {
 		u.and(`attempts`, prev.Attempts)

@@ -142,10 +142,11 @@ func micros(d time.Duration) int64 {
 
 // dueAt is when a decision has to be expired, while it still can be.
 func dueAt(d decision.Decision) time.Time {
-	switch d.Status {
-	case decision.Pending:
+	switch {
+	case !d.Open:
+	case d.Status == decision.Pending:
 		return d.ExpiresAt
-	case decision.Approved:
+	case d.Status == decision.Approved:
 		return d.GrantExpiresAt
 	}
 	return time.Time{}
@@ -170,6 +171,7 @@ func (x rows) Decisions(q decision.Query) ([]decision.Decision, error) {
 	}
 	w.and(`open = 1`, nil, q.Open)
 	w.and(`run_id = ?`, q.RunID, q.RunID != "")
+	w.and(`step_id = ?`, q.StepID, q.StepID != "")
 	w.and(`id < ?`, q.After, q.After != "")
 	w.prefix(`id`, q.Prefix)
 	return x.decisions(selectDecisions+w.sql+` ORDER BY id DESC LIMIT ?`, append(w.args, pageSize(q.Limit, 50, 500))...)

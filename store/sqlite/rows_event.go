@@ -82,10 +82,12 @@ func (x rows) EmptyEvent(stream string, streamSeq int64) (bool, error) {
 }
 
 const (
-	callHeadsSQL = `SELECT 'call:' || id, head_seq, head FROM call WHERE id > ? ORDER BY id LIMIT ?`
+	callHeadsSQL = `SELECT 'call:' || id, head_seq, head FROM call WHERE step_id IS NULL AND id > ? ORDER BY id LIMIT ?`
+	runHeadsSQL  = `SELECT 'run:' || id, head_seq, head FROM run WHERE id > ? ORDER BY id LIMIT ?`
 	// orphanSQL finds a stream that has events but neither a root nor a tombstone.
 	orphanSQL = `SELECT stream FROM (SELECT DISTINCT stream FROM event) AS s
-		WHERE NOT EXISTS (SELECT 1 FROM call WHERE 'call:' || id = s.stream)
+		WHERE NOT EXISTS (SELECT 1 FROM call WHERE 'call:' || id = s.stream AND step_id IS NULL)
+		AND NOT EXISTS (SELECT 1 FROM run WHERE 'run:' || id = s.stream)
 		AND NOT EXISTS (SELECT 1 FROM tombstone AS t WHERE t.stream = s.stream)
 		LIMIT 1`
 )
@@ -97,28 +99,50 @@ func (x rows) Heads(after string, limit int) ([]event.Head, error) {
 		hs = append(hs, event.Head{Stream: r.str(0), Seq: r.int(1), Hash: r.bytes(2)})
 		return nil
 	}
-	err := x.h.query(callHeadsSQL, []any{strings.TrimPrefix(after, "call:"), limit}, add)
-	if err != nil || len(hs) > 0 {
-		return hs, err
+	if id, isRun := strings.CutPrefix(after, runPrefix); isRun || after == "" || strings.HasPrefix(after, callPrefix) {
+		if !isRun {
+			err := x.h.query(callHeadsSQL, []any{strings.TrimPrefix(after, callPrefix), limit}, add)
+			if err != nil || len(hs) > 0 {
+				return hs, err
+			}
+			id = ""
+		}
+		err := x.h.query(runHeadsSQL, []any{id, limit}, add)
+		if err != nil || len(hs) > 0 {
+			return hs, err
+		}
 	}
-	_, err = x.h.queryRow(orphanSQL, nil, func(r row) error {
+	_, err := x.h.queryRow(orphanSQL, nil, func(r row) error {
 		hs = append(hs, event.Head{Stream: r.str(0)})
 		return nil
 	})
 	return hs, err
 }
 
-const callHeadSQL = `SELECT head_seq, head, space FROM call WHERE id = ?`
+const (
+	callPrefix = string(decision.OwnerCall) + ":"
+	runPrefix  = string(decision.OwnerRun) + ":"
+	jobPrefix  = string(decision.OwnerJob) + ":"
+
+	callHeadSQL = `SELECT head_seq, head, space FROM call WHERE id = ? AND step_id IS NULL`
+	runHeadSQL  = `SELECT head_seq, head, space FROM run WHERE id = ?`
+)
 
 func (x rows) RootHead(stream string) (h event.Head, space string, err error) {
-	id, ok := strings.CutPrefix(stream, string(decision.OwnerCall)+":")
+	sql := callHeadSQL
+	id, ok := strings.CutPrefix(stream, callPrefix)
 	if !ok {
-		if strings.HasPrefix(stream, "run:") || strings.HasPrefix(stream, "job:") {
-			return h, "", event.ErrNoStream.Say("There is no stream %s.", stream)
-		}
+		sql = runHeadSQL
+		id, ok = strings.CutPrefix(stream, runPrefix)
+	}
+	switch {
+	case ok:
+	case strings.HasPrefix(stream, jobPrefix):
+		return h, "", event.ErrNoStream.Say("There is no stream %s.", stream)
+	default:
 		return h, "", event.ErrBadStream.Say("%q is not a stream.", stream).Hint("Write run:ID, call:ID or job:ID.")
 	}
-	found, err := x.h.queryRow(callHeadSQL, []any{id}, func(r row) error {
+	found, err := x.h.queryRow(sql, []any{id}, func(r row) error {
 		h, space = event.Head{Stream: stream, Seq: r.int(0), Hash: r.bytes(1)}, r.str(2)
 		return nil
 	})
@@ -128,8 +152,14 @@ func (x rows) RootHead(stream string) (h event.Head, space string, err error) {
 	return h, space, err
 }
 
-const putCallHeadSQL = `UPDATE call SET head_seq = ?, head = ?, version = version + 1 WHERE id = ? AND head_seq = ? AND head IS ?`
+const (
+	putCallHeadSQL = `UPDATE call SET head_seq = ?, head = ?, version = version + 1 WHERE id = ? AND head_seq = ? AND head IS ?`
+	putRunHeadSQL  = `UPDATE run SET head_seq = ?, head = ?, version = version + 1 WHERE id = ? AND head_seq = ? AND head IS ?`
+)
 
 func (x rows) PutHead(prev, h event.Head) (bool, error) {
-	return x.one(putCallHeadSQL, h.Seq, h.Hash, strings.TrimPrefix(h.Stream, "call:"), prev.Seq, prev.Hash)
+	if id, ok := strings.CutPrefix(h.Stream, runPrefix); ok {
+		return x.one(putRunHeadSQL, h.Seq, h.Hash, id, prev.Seq, prev.Hash)
+	}
+	return x.one(putCallHeadSQL, h.Seq, h.Hash, strings.TrimPrefix(h.Stream, callPrefix), prev.Seq, prev.Hash)
 }

@@ -10,10 +10,15 @@ import (
 // selected is a list of columns for a SELECT. For every query the driver fetches
 // the name and the declared type of each column, which takes longer than the
 // values; an expression named "" has neither.
-func selected(columns string) string {
+func selected(columns string) string { return selectedOf("", columns) }
+
+// of is selected for the columns of one table among several.
+func of(table, columns string) string { return selectedOf(table+".", columns) }
+
+func selectedOf(table, columns string) string {
 	names := strings.Split(columns, ",")
 	for i, n := range names {
-		names[i] = "+" + strings.TrimSpace(n) + ` AS ""`
+		names[i] = "+" + table + strings.TrimSpace(n) + ` AS ""`
 	}
 	return strings.Join(names, ", ")
 }

@@ -35,7 +35,7 @@ func calls(t *testing.T, b Backend) {
 
 func callReadBack(w *world) {
 	cs := examples()
-	whole(w, append(cs, call.Call{Head: event.Head{Seq: 1}})...)
+	whole(w, append(cs, call.Call{Head: event.Head{Seq: 1}, StepID: "stp_1"})...) // one below a step: see runs.go
 	for _, c := range cs {
 		got := w.insertCall(c)
 		if got.Head.Stream != c.Stream() || got.Head.Seq != 1 || len(got.Head.Hash) != 32 {

@@ -38,7 +38,7 @@ func decisionReadBack(w *world) {
 	full := spentDecision(pendingDecision(c))
 	whole(w, full, pendingDecision(c))
 	bare := decision.Decision{
-		ID: "apr_bare", Space: c.Space, Type: decision.Question, Owner: c.Ref(), N: 3, Needs: 1, Status: decision.Pending,
+		ID: "apr_bare", Space: c.Space, Type: decision.Question, Owner: c.Root(), N: 3, Needs: 1, Status: decision.Pending,
 		CreatedAt: moment(0), Version: 1,
 	}
 	second := pendingDecision(c)
@@ -140,7 +140,7 @@ func decisionIDs(w *world) {
 	d := w.insertDecision(pendingDecision(c))
 	for name, change := range map[string]func(*decision.Decision){
 		"same id":           func(n *decision.Decision) { n.ID, n.N = d.ID, 2 },
-		"same id elsewhere": func(n *decision.Decision) { n.ID, n.Owner = d.ID, other.Ref() },
+		"same id elsewhere": func(n *decision.Decision) { n.ID, n.Owner = d.ID, other.Root() },
 		"same number":       func(*decision.Decision) {},
 		"no root": func(n *decision.Decision) {
 			n.Owner = decision.Ref{Kind: decision.OwnerCall, ID: "call_none"}

@@ -88,7 +88,7 @@ func (w *world) decision(id string) decision.Decision {
 // pendingDecision is an approval that waits, with every field that one can have.
 func pendingDecision(c call.Call) decision.Decision {
 	return decision.Decision{
-		ID: id.New(id.Approval), Space: c.Space, Type: decision.Approval, Owner: c.Ref(), N: 1,
+		ID: id.New(id.Approval), Space: c.Space, Type: decision.Approval, Owner: c.Root(), N: 1,
 		Kind: "payment", Capability: []byte(`{"c": 1}`), Presentation: []byte(`{"p": 2}`), Request: []byte(`{"r": 3}`),
 		Digest: "digest", SpecDigest: "spec", ArgsDigest: "args", SpentDigest: "spent", Reason: "because", ForbidEdits: true,
 		RunID: c.RunID, CallID: c.ID, StepID: "stp_1", Node: "publish", Tool: c.Tool, RequestedBy: "agent:ana",

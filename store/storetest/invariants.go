@@ -216,7 +216,7 @@ func (k *checker) attempt(of string, c call.Call, a call.Attempt) {
 	}
 	d, ok := k.Decisions[a.ApprovalID]
 	switch {
-	case !ok || d.Owner != c.Ref():
+	case !ok || d.Owner != c.Root():
 		k.fault(of, "its grant %s is not one of the call", a.ApprovalID)
 	case d.Status != decision.Consumed || d.Choice != decision.ChoiceApprove:
 		k.fault(of, "its grant %s is %s (%s)", d.ID, d.Status, d.Choice)

@@ -72,12 +72,14 @@ BEGIN
   SELECT RAISE(ABORT, 'an event can be deleted only with its whole stream');
 END;
 
--- One tool call. It is its own root: the head of its stream lies in it.
+-- One tool call. Unless it hangs below a run's step it is its own root: the head of
+-- its stream lies in it then.
 CREATE TABLE call(
   id               TEXT    PRIMARY KEY,
   space            TEXT    NOT NULL,
   run_id           TEXT    NOT NULL,
   own_run          INTEGER NOT NULL,
+  step_id          TEXT    CHECK (step_id <> ''), -- of the run's step that it hangs below; NULL: it is its own root
   external_id      TEXT,
   tool             TEXT    NOT NULL,
   spec_digest      TEXT    NOT NULL,
@@ -114,8 +116,83 @@ CREATE TABLE call(
 ) STRICT;
 
 CREATE UNIQUE INDEX call_external ON call(space, run_id, external_id) WHERE external_id IS NOT NULL;
-CREATE INDEX call_running ON call(lease_until) WHERE status = 'running';
+CREATE INDEX call_running ON call(lease_until) WHERE status = 'running' AND step_id IS NULL;
 CREATE INDEX call_daemon ON call(next_try_at) WHERE continue_by = 'daemon' AND status IN ('pending', 'unknown');
+
+-- An agent's run, or a flow's. The head of its stream lies in it.
+CREATE TABLE run(
+  id           TEXT    PRIMARY KEY,
+  space        TEXT    NOT NULL,
+  goal         TEXT    NOT NULL,
+  limits       BLOB    NOT NULL, -- JSON
+  agent        BLOB,             -- JSON: what makes its decisions
+  flow         TEXT    NOT NULL,
+  flow_version TEXT    NOT NULL,
+  flow_digest  TEXT    NOT NULL,
+  principal    TEXT    NOT NULL,
+  metadata     BLOB,
+  continue_by  TEXT    NOT NULL CHECK (continue_by = 'caller' OR continue_by = 'daemon'),
+  next_try_at  INTEGER,
+  status       TEXT    NOT NULL,
+  reason       TEXT    NOT NULL,
+  detail       TEXT    NOT NULL,
+  result       BLOB,
+  step_count   INTEGER NOT NULL CHECK (step_count >= 0),
+  failures     INTEGER NOT NULL,
+  repeats      INTEGER NOT NULL,
+  last_digest  TEXT    NOT NULL,
+  model_calls  INTEGER NOT NULL,
+  tokens       INTEGER NOT NULL,
+  cost         INTEGER NOT NULL, -- millionths
+  active       INTEGER NOT NULL, -- microseconds of work, up to active_since
+  active_since INTEGER,
+  approval_id  TEXT,
+  approval_n   INTEGER NOT NULL,
+  fence        INTEGER NOT NULL CHECK (fence > 0),
+  lease_until  INTEGER,
+  lease_owner  TEXT    NOT NULL,
+  epoch        INTEGER NOT NULL,
+  created_at   INTEGER NOT NULL,
+  finished_at  INTEGER,
+  version      INTEGER NOT NULL,
+  head_seq     INTEGER NOT NULL,
+  head         BLOB,
+  CHECK (status = 'RUNNING' OR status = 'WAITING_FOR_APPROVAL' OR status = 'COMPLETED' OR status = 'FAILED' OR status = 'CANCELLED'),
+  CHECK ((status = 'RUNNING' OR status = 'WAITING_FOR_APPROVAL') = (finished_at IS NULL)),
+  CHECK ((status = 'RUNNING' OR status = 'WAITING_FOR_APPROVAL') = (reason = '')),
+  CHECK (status = 'RUNNING' OR lease_until IS NULL),
+  CHECK (status <> 'WAITING_FOR_APPROVAL' OR approval_id IS NOT NULL AND step_count > 0)
+) STRICT;
+
+CREATE INDEX run_running ON run(lease_until) WHERE status = 'RUNNING';
+CREATE INDEX run_daemon ON run(next_try_at) WHERE continue_by = 'daemon' AND status IN ('RUNNING', 'WAITING_FOR_APPROVAL');
+
+-- One turn of a run. The result of its tool lies with its call.
+CREATE TABLE step(
+  run_id      TEXT    NOT NULL REFERENCES run(id),
+  n           INTEGER NOT NULL CHECK (n > 0),
+  id          TEXT    NOT NULL,
+  status      TEXT    NOT NULL,
+  kind        TEXT    NOT NULL,
+  tool        TEXT    NOT NULL,
+  args        BLOB,
+  args_digest TEXT    NOT NULL,
+  said        TEXT    NOT NULL,
+  raw         BLOB,   -- the agent's whole answer, where it came as bytes
+  node        TEXT    NOT NULL,
+  ruling      BLOB,   -- JSON
+  observation TEXT    NOT NULL,
+  message     TEXT    NOT NULL,
+  call_id     TEXT    REFERENCES call(id),
+  approval_id TEXT,
+  started_at  INTEGER NOT NULL,
+  finished_at INTEGER,
+  version     INTEGER NOT NULL DEFAULT 1,
+  PRIMARY KEY (run_id, n),
+  CHECK (status = 'deciding' OR status = 'awaiting_approval' OR status = 'executing' OR status = 'done' OR status = 'failed' OR status = 'interrupted'),
+  CHECK ((status = 'done' OR status = 'failed') <= (finished_at IS NOT NULL)),
+  CHECK (status <> 'awaiting_approval' OR approval_id IS NOT NULL)
+) STRICT;
 
 -- One try at carrying a call out. Written before the tool is called.
 CREATE TABLE attempt(

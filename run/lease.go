@@ -1,0 +1,130 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/placet-dev/placet/call"
+	"github.com/placet-dev/placet/txn"
+)
+
+// processName names this process to people.
+var processName = sync.OnceValue(func() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "localhost"
+	}
+	return fmt.Sprintf("%s:%d", host, os.Getpid())
+})
+
+// keeper renews a run's lease every third of it, and ends the session's context
+// when the lease ends unrenewed. Whatever the loop writes extends the lease as well,
+// so it mostly has nothing to do.
+type keeper struct {
+	ttl time.Duration
+
+	mu      sync.Mutex
+	until   time.Time // when the lease ends unrenewed, by this process's monotonic clock
+	stopped bool
+	timer   *time.Timer
+}
+
+func (s *session) keep(asked time.Time) {
+	k := &s.keeper
+	k.ttl, k.until = s.e.conf.LeaseTTL, asked.Add(s.e.conf.LeaseTTL)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.timer = time.AfterFunc(k.ttl/3, s.tick)
+}
+
+// extend notes that the lease was extended by a write that was asked for then.
+func (k *keeper) extend(asked time.Time) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if until := asked.Add(k.ttl); until.After(k.until) {
+		k.until = until
+	}
+}
+
+func (k *keeper) stop() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.stopped = true
+	k.timer.Stop()
+}
+
+// left is how much of the lease is left, and whether anybody still keeps it.
+func (k *keeper) left() (time.Duration, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return time.Until(k.until), !k.stopped
+}
+
+func (k *keeper) next(after time.Duration) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !k.stopped {
+		k.timer.Reset(after)
+	}
+}
+
+// holds is [ErrLeaseLost] once the lease ended, for a tool that is about to begin.
+// The wall clock counts as well as the monotonic one, which stands still while a
+// machine is suspended.
+func (k *keeper) holds() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	now := time.Now()
+	if now.Before(k.until) && now.Round(0).Before(k.until.Round(0)) {
+		return nil
+	}
+	return ErrLeaseLost.Say("The run's lease ended before the tool was started.")
+}
+
+// tick renews a lease of which a third has passed.
+func (s *session) tick() {
+	k := &s.keeper
+	left, kept := k.left()
+	switch {
+	case !kept:
+		return
+	case left <= 0:
+		s.cancel(ErrLeaseLost)
+		return
+	case left > k.ttl*2/3: // a write of the loop has extended it
+		k.next(left - k.ttl*2/3)
+		return
+	}
+	asked := time.Now()
+	err := s.renew()
+	switch {
+	case err == nil:
+		k.extend(asked)
+		k.next(k.ttl / 3)
+	case errors.Is(err, txn.ErrNotCommitted), errors.Is(err, txn.ErrUnknown):
+		k.next(min(k.ttl/12, left)) // the end stands; try again soon
+	default:
+		s.cancel(ErrLeaseLost)
+	}
+}
+
+func (s *session) renew() error {
+	r := s.known()
+	return txn.Update(context.Background(), s.e.conf.Store, func(tx Tx) error {
+		until := tx.Now().Add(s.e.conf.LeaseTTL)
+		held, err := tx.RenewRun(r.ID, r.Fence, until)
+		switch {
+		case err != nil:
+			return err
+		case !held:
+			return r.errLost()
+		case r.Current.Status == Executing && r.Current.CallID != "":
+			return call.RenewHosted(tx, r.Current.CallID, until)
+		}
+		return nil
+	})
+}

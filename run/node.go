@@ -1,0 +1,85 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/placet-dev/placet/call"
+	"github.com/placet-dev/placet/canon"
+	"github.com/placet-dev/placet/decision"
+	"github.com/placet-dev/placet/internal/id"
+	"github.com/placet-dev/placet/request"
+)
+
+// kindNode is the kind of a flow's approval: no tool stands behind it.
+const kindNode = "flow_approval"
+
+// askNode makes a flow's run wait for a person's yes to one of its nodes. The policy
+// is not asked: that a person has to agree is the flow's own word.
+func (s *session) askNode(ctx context.Context, p Proposal) error {
+	err := s.write(ctx, func(w *writing) error {
+		d, err := s.e.nodeApproval(w, p)
+		if err != nil {
+			return err
+		}
+		if err := w.tell(); err != nil {
+			return err
+		}
+		if err := decision.Ask(w.tx, d, call.DefaultMaxPending); err != nil {
+			return err
+		}
+		return w.step(Pause{Hold: w.hold, Approval: d})
+	})
+	switch {
+	case errors.Is(err, request.ErrUnencodable), errors.Is(err, decision.ErrTooManyPending):
+		return s.write(ctx, func(w *writing) error { return w.step(internal(w, err)) })
+	}
+	return err
+}
+
+// nodeApproval is the approval of a flow's node (spec 1.2).
+func (e *engine) nodeApproval(w *writing, p Proposal) (decision.Decision, error) {
+	r := w.run
+	req, err := request.Request{RunID: r.ID, Flow: r.Flow.Name, Version: r.Flow.Version, Node: p.Node, Args: p.Args}.JSON()
+	if err != nil {
+		return decision.Decision{}, err
+	}
+	shown := p.Presentation
+	if len(shown) == 0 {
+		if shown, err = plainNode(p); err != nil {
+			return decision.Decision{}, request.ErrUnencodable.Because(err)
+		}
+	}
+	d := decision.Decision{
+		ID: e.conf.NewID(id.Approval), Space: r.Space, Type: decision.Approval, Owner: r.Ref(), N: r.ApprovalN + 1,
+		Kind: kindNode, Presentation: shown, Request: req, Reason: clean(p.Text), ForbidEdits: true,
+		RunID: r.ID, Node: p.Node, RequestedBy: r.Principal, Metadata: r.Metadata,
+		GrantTTL: shorter(e.conf.GrantTTL, r.Limits.GrantTTL), Status: decision.Pending, Open: true, Needs: 1,
+		CreatedAt: w.now, Epoch: w.tx.Epoch(),
+	}
+	if ttl := shorter(e.conf.ApprovalTTL, r.Limits.ApprovalTTL); ttl > 0 {
+		d.ExpiresAt = w.now.Add(ttl)
+	}
+	if d.ArgsDigest, err = request.ArgsDigest(p.Args); err != nil {
+		return d, err
+	}
+	d.Digest, err = d.Binding()
+	return d, err
+}
+
+func plainNode(p Proposal) ([]byte, error) {
+	b, err := canon.AppendString([]byte(`{"node":`), p.Node)
+	if err != nil {
+		return nil, err
+	}
+	return append(append(append(b, `,"args":`...), p.Args...), '}'), nil
+}
+
+// shorter is the shorter of two limits, of which 0 is none.
+func shorter(a, b time.Duration) time.Duration {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}

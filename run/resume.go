@@ -1,0 +1,429 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/placet-dev/placet/call"
+	"github.com/placet-dev/placet/decision"
+	"github.com/placet-dev/placet/policy"
+	"github.com/placet-dev/placet/txn"
+)
+
+// Resume goes on with a run, in whatever process calls it: with a waiting one whose
+// approval was given, and with one whose process was lost or gave it back. It
+// returns the run as Start does.
+//
+// Of a waiting run only the latest approval counts; until it is approved the answer
+// is [ErrRunState], and nothing changes however often it is asked (spec 1.6). Where
+// the approval or its yes has grown too old the run is cancelled, and returned so.
+//
+// Nothing is started on an error: [ErrNotFound], [ErrRunState] (it has ended, waits,
+// or another process was faster), [ErrRunLeased] (it is worked on),
+// [ErrApprovalHash] (a row was altered), tool.ErrUnknownTool, or the policy's own.
+func (d *Driver) Resume(ctx context.Context, runID string) (Run, error) {
+	return d.resumeAs(ctx, runID, FlowRef{})
+}
+
+// ResumeFlow is Resume for a flow's run: it has to be of exactly this flow. One whose
+// definition changed under a paused run is [ErrUsage], naming both versions.
+func (d *Driver) ResumeFlow(ctx context.Context, runID string, f FlowRef) (Run, error) {
+	return d.resumeAs(ctx, runID, f)
+}
+
+func (d *Driver) resumeAs(ctx context.Context, runID string, f FlowRef) (Run, error) {
+	if d.misuse != nil {
+		return Run{}, d.misuse
+	}
+	r, err := d.read(ctx, runID)
+	if err != nil {
+		return r, err
+	}
+	if err := r.sameFlow(f); err != nil {
+		return r, err
+	}
+	s, r, err := d.reopen(ctx, r)
+	if err != nil || s == nil {
+		return r, err
+	}
+	return s.loop(ctx)
+}
+
+// sameFlow refuses a flow's run to everybody who does not hold that flow.
+func (r Run) sameFlow(f FlowRef) error {
+	switch {
+	case r.Flow == f:
+		return nil
+	case f == FlowRef{}:
+		return ErrUsage.Say("Run %s is of the flow %q.", r.ID, r.Flow.Name).Hint("Continue it with flow.Runner.Resume.")
+	case r.Flow.Name != f.Name:
+		return ErrUsage.Say("Run %s is of the flow %q, not of %q.", r.ID, r.Flow.Name, f.Name)
+	case r.Flow.Version == f.Version:
+		return ErrUsage.Say("Run %s is of version %s of the flow %q, which was defined otherwise when it started.", r.ID, f.Version, f.Name).
+			Hint("Give a changed definition a new version.")
+	}
+	return ErrUsage.Say("Run %s is of version %s of the flow %q; this is version %s.", r.ID, r.Flow.Version, f.Name, f.Version).
+		Hint("Resume it with version %s, or cancel it.", r.Flow.Version)
+}
+
+// reopen takes the lease of a run and does what it was stopped at. Without a
+// session the run has nothing for this process to go on with.
+func (e *engine) reopen(ctx context.Context, r Run) (*session, Run, error) {
+	switch r.Status {
+	case Running:
+		return e.takeOver(ctx, r)
+	case Waiting:
+		return e.resume(ctx, r)
+	}
+	return nil, r, r.errState()
+}
+
+// paused is a waiting run with what it waits for.
+type paused struct {
+	run Run
+	on  decision.Decision
+	c   *call.Case // nil: of a flow's approval
+	now time.Time  // the engine's clock
+}
+
+func (e *engine) readPaused(ctx context.Context, runID string) (paused, error) {
+	var p paused
+	err := txn.View(ctx, e.conf.Store, func(tx Tx) (err error) {
+		p = paused{now: e.clock(tx)}
+		if p.run, err = e.find(tx, runID); err != nil {
+			return err
+		}
+		if p.run.Status != Waiting {
+			return p.run.errState()
+		}
+		if p.on, err = tx.Decision(p.run.ApprovalID); err != nil {
+			return err
+		}
+		if err := p.run.bound(p.on); err != nil || p.run.Current.CallID == "" {
+			return err
+		}
+		p.c, err = e.calls.OpenCase(tx, p.run.site(), p.run.Current.CallID, p.on.ID)
+		return err
+	})
+	return p, err
+}
+
+// bound holds the record that the run waits on against the run: [ErrApprovalHash].
+func (r Run) bound(d decision.Decision) error {
+	s := r.Current
+	fits := s.Status == AwaitingApproval && s.ApprovalID == d.ID && r.ApprovalID == d.ID && d.N == r.ApprovalN &&
+		d.Owner == r.Ref() && d.RunID == r.ID && d.Space == r.Space && d.Node == s.Node &&
+		(d.StepID == s.ID || s.Node != "" && s.CallID == "") && d.Tool == s.Tool
+	if fits {
+		return nil
+	}
+	return ErrApprovalHash.Say("Approval %s does not belong to run %s as it is stored.", d.ID, r.ID).
+		Hint("One of them was altered in the store. Cancel the run: placet run cancel %s.", r.ID)
+}
+
+// resume follows spec 1.6.
+func (e *engine) resume(ctx context.Context, r Run) (*session, Run, error) {
+	for range judgeTries {
+		p, err := e.readPaused(ctx, r.ID)
+		if err != nil {
+			return nil, p.run, err
+		}
+		s, now, err := e.resumePaused(ctx, p)
+		if !errors.Is(err, decision.ErrMoved) {
+			return s, now, err
+		}
+	}
+	return nil, r, ErrRunState.Say("Run %s changed while it was resumed, %d times in a row; nothing was started.", r.ID, judgeTries).Hint("Try again.")
+}
+
+func (e *engine) resumePaused(ctx context.Context, p paused) (*session, Run, error) {
+	switch {
+	case p.on.Overdue(p.now):
+		return e.expire(ctx, p)
+	case p.learnt():
+		return e.resumeLearnt(ctx, p)
+	case p.on.Status != decision.Approved:
+		return nil, p.run, p.errNoGrant()
+	case p.c == nil:
+		return e.resumeNode(ctx, p)
+	}
+	if err := p.c.Unspent(); err != nil {
+		return nil, p.run, err
+	}
+	if p.c.OfEarlierLife() {
+		return e.outlive(ctx, p)
+	}
+	if p.c.Call().Status == call.Unknown {
+		out, wait, err := e.calls.Probe(ctx, p.c)
+		switch {
+		case err != nil:
+			return nil, p.run, err
+		case out != nil:
+			return e.resumeWith(ctx, p, *out)
+		case wait != "":
+			return nil, p.run, ErrRunState.Say("Run %s cannot go on yet. %s", p.run.ID, wait).Hint("Try again later.")
+		}
+	}
+	return e.resumeGranted(ctx, p)
+}
+
+func (p paused) errNoGrant() error {
+	return ErrRunState.Say("Run %s waits on approval %s, which is %s.", p.run.ID, p.on.ID, p.on.Status).
+		Hint("Decide it first: placet approve %s.", p.on.ID)
+}
+
+// expire ends an approval or a yes that has grown too old, and the run with it.
+func (e *engine) expire(ctx context.Context, p paused) (*session, Run, error) {
+	if _, err := e.operator().Expire(ctx, p.on.ID); err != nil && !errors.Is(err, decision.ErrNotPending) {
+		return nil, p.run, err
+	}
+	r, err := e.read(ctx, p.run.ID)
+	if err == nil && !r.Status.Terminal() {
+		err = decision.ErrMoved.Say("Approval %s changed in the meantime; nothing was written.", p.on.ID)
+	}
+	return nil, r, err
+}
+
+// resumeGranted judges the recorded request again and acts on it.
+func (e *engine) resumeGranted(ctx context.Context, p paused) (*session, Run, error) {
+	switch err := e.calls.Judge(ctx, p.c); {
+	case err == nil:
+	case errors.Is(err, policy.ErrRuling) && !errors.Is(err, policy.ErrFailed):
+		return e.resumeInto(ctx, p, func(s *session, w *writing) error { return w.step(internal(w, err)) })
+	default:
+		return nil, p.run, err // a policy that fails writes nothing
+	}
+	kind, why := p.c.Refused()
+	switch {
+	case kind != "":
+		return e.resumeInto(ctx, p, func(s *session, w *writing) error {
+			if err := e.giveUp(w.tx, p, kind, why); err != nil {
+				return err
+			}
+			return s.refuse(ctx, w, p.c, kind, why)
+		})
+	case p.c.Asks():
+		return e.askAnew(ctx, p)
+	}
+	return e.resumeStart(ctx, p)
+}
+
+// giveUp ends the call and replaces the grant of a request that is not carried out.
+func (e *engine) giveUp(tx Tx, p paused, kind call.Kind, why string) error {
+	if err := e.calls.Supersede(tx, p.c); err != nil {
+		return err
+	}
+	return e.calls.GiveUp(tx, p.c, kind, why)
+}
+
+// resumeInto takes the lease and writes what then in one transaction.
+func (e *engine) resumeInto(ctx context.Context, p paused, then func(s *session, w *writing) error) (*session, Run, error) {
+	return e.takeInto(ctx, p.run, func(t Take) Command { return Resume{t} }, then)
+}
+
+// takeInto commits a taking of the lease together with what then writes.
+func (e *engine) takeInto(ctx context.Context, r Run, take func(Take) Command, then func(s *session, w *writing) error) (*session, Run, error) {
+	asked := time.Now()
+	s := &session{e: e, run: r}
+	s.life, s.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	var next Run
+	err := e.update(ctx, func(tx Tx) (err error) {
+		next = Run{}
+		if err := tx.LockRun(r.ID); err != nil {
+			return err
+		}
+		w := &writing{tx: tx, run: r, now: e.clock(tx), ch: Change{Next: r}}
+		t := e.take(tx)
+		if err := w.step(take(t)); err != nil {
+			return err
+		}
+		w.run = w.ch.Next // as it is held now
+		w.hold = Hold{w.run.Fence, t.Epoch, t.At, t.Until}
+		if err := w.tell(); err != nil {
+			return err
+		}
+		if err := then(s, w); err != nil {
+			return err
+		}
+		if err := tx.PutRun(r, w.ch); err != nil {
+			return err
+		}
+		next, err = stored(tx, r.Version, w.ch)
+		return err
+	})
+	if err != nil {
+		s.cancel(nil)
+		return nil, r, err
+	}
+	s.run = next
+	s.keep(asked)
+	if next.Status != Running {
+		s.close()
+		return nil, next, nil
+	}
+	return s, next, nil
+}
+
+// askAnew replaces a grant that the policy does not take any more: the run goes on
+// waiting, for another approval.
+func (e *engine) askAnew(ctx context.Context, p paused) (*session, Run, error) {
+	return e.stillWaiting(ctx, p, func(w *writing) error {
+		if err := w.judged(p.c); err != nil {
+			return err
+		}
+		if err := w.tell(); err != nil {
+			return err
+		}
+		d, err := e.calls.Ask(w.tx, p.c)
+		if err != nil {
+			return err
+		}
+		return w.step(Pause{Approval: d, CallID: p.c.Call().ID})
+	})
+}
+
+// stillWaiting changes a waiting run without taking its lease.
+func (e *engine) stillWaiting(ctx context.Context, p paused, fn func(w *writing) error) (*session, Run, error) {
+	var next Run
+	err := e.update(ctx, func(tx Tx) (err error) {
+		next = Run{}
+		if err := tx.LockRun(p.run.ID); err != nil {
+			return err
+		}
+		w := &writing{tx: tx, run: p.run, now: e.clock(tx), ch: Change{Next: p.run}}
+		if err := fn(w); err != nil {
+			return err
+		}
+		if err := tx.PutRun(p.run, w.ch); err != nil {
+			return err
+		}
+		next, err = stored(tx, p.run.Version, w.ch)
+		return err
+	})
+	if err != nil {
+		return nil, p.run, err
+	}
+	return nil, next, nil
+}
+
+// resumeStart spends the grant and starts the recorded request: one commit of the
+// run, its lease, the policy's word, the grant and the attempt.
+func (e *engine) resumeStart(ctx context.Context, p paused) (*session, Run, error) {
+	asked := time.Now()
+	var st call.Started
+	s, r, err := e.resumeInto(ctx, p, func(s *session, w *writing) (err error) {
+		if err := w.judged(p.c); err != nil {
+			return err
+		}
+		if err := w.tell(); err != nil {
+			return err
+		}
+		if st, err = e.calls.Start(w.tx, p.c); err != nil {
+			return err
+		}
+		return w.step(Execute{w.hold, p.c.Call().ID})
+	})
+	switch {
+	case errors.Is(err, ErrApprovalExpired):
+		return e.expire(ctx, p)
+	case errors.Is(err, call.ErrGuardRefused):
+		why := messageOf(err)
+		return e.resumeInto(ctx, p, func(s *session, w *writing) error {
+			if err := e.giveUp(w.tx, p, call.KindGuardRefused, why); err != nil {
+				return err
+			}
+			return s.refuse(ctx, w, p.c, call.KindGuardRefused, why)
+		})
+	case err != nil:
+		return nil, r, err
+	}
+	if err := s.finish(ctx, p.c, st, s.invoke(ctx, p.c, st, asked)); err != nil {
+		s.close()
+		r, err := s.ended(err)
+		return nil, r, err
+	}
+	return s, s.known(), nil
+}
+
+// learnt reports whether the outcome of the step's call became known while the run
+// waited to be told what to do about it.
+func (p paused) learnt() bool {
+	return p.c != nil && !p.on.Open && p.on.Kind == decision.KindInterrupted &&
+		(p.c.Call().Status == call.Succeeded || p.c.Call().Status == call.Failed)
+}
+
+// resumeLearnt goes on with an outcome that is in the store already.
+func (e *engine) resumeLearnt(ctx context.Context, p paused) (*session, Run, error) {
+	c := p.c.Call()
+	return e.resumeInto(ctx, p, func(s *session, w *writing) error {
+		return s.outcome(ctx, w, call.Outcome{Status: c.Status, Kind: c.Kind, Message: c.Message, Result: c.Result})
+	})
+}
+
+// resumeWith goes on with an outcome that the tool's probe knew.
+func (e *engine) resumeWith(ctx context.Context, p paused, out call.Outcome) (*session, Run, error) {
+	return e.resumeInto(ctx, p, func(s *session, w *writing) error {
+		if _, err := e.calls.Settle(w.tx, p.c, out); err != nil {
+			return err
+		}
+		return s.outcome(ctx, w, out)
+	})
+}
+
+// outlive handles a yes of an earlier life of the store: the call may have run after
+// the backup was taken, so it needs a new yes, or the tool's own word.
+func (e *engine) outlive(ctx context.Context, p paused) (*session, Run, error) {
+	if p.c.Tool().Probe == nil {
+		return e.stillWaiting(ctx, p, func(w *writing) error {
+			d, err := e.calls.Outlive(w.tx, p.c)
+			if err != nil {
+				return err
+			}
+			return w.step(Pause{Approval: *d, CallID: p.c.Call().ID})
+		})
+	}
+	s, r, err := e.resumeInto(ctx, p, func(s *session, w *writing) error {
+		if _, err := e.calls.Outlive(w.tx, p.c); err != nil {
+			return err
+		}
+		if err := w.step(Execute{w.hold, p.c.Call().ID}); err != nil {
+			return err
+		}
+		return w.step(Interrupt{w.hold, "The store went back in time; the call may already have run."})
+	})
+	if err != nil {
+		return nil, r, err
+	}
+	return s.settled(ctx)
+}
+
+// resumeNode goes on with a flow's approval.
+func (e *engine) resumeNode(ctx context.Context, p paused) (*session, Run, error) {
+	if err := p.on.SoundGrant(); err != nil {
+		return nil, p.run, err
+	}
+	return e.resumeInto(ctx, p, func(s *session, w *writing) error {
+		d, err := w.tx.Decision(p.on.ID)
+		if err != nil {
+			return err
+		}
+		if !d.Same(p.on) {
+			return decision.ErrMoved.Say("Approval %s changed in the meantime; nothing was written.", d.ID)
+		}
+		ch, err := d.Step(decision.Consume{Attempt: 1}, w.now)
+		if err != nil {
+			return err
+		}
+		if ch.Refuse != nil {
+			return ch.Refuse
+		}
+		if err := w.tx.PutDecision(d, ch); err != nil {
+			return err
+		}
+		if err := w.step(Observe{Hold: w.hold, Kind: ToolResult}); err != nil {
+			return err
+		}
+		return s.next(ctx, w)
+	})
+}

@@ -1,0 +1,656 @@
+package run
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/placet-dev/placet/decision"
+	"github.com/placet-dev/placet/event"
+	"github.com/placet-dev/placet/fault"
+)
+
+// Command is what can happen to a run.
+type Command interface{ command() }
+
+// Hold is how a process shows that the run is still its own, and extends its lease
+// with what it writes.
+type Hold struct {
+	Fence int64
+	Epoch int64     // life of the store now
+	At    time.Time // the store's clock: judges leases
+	Until time.Time // new end of the lease
+}
+
+// Take is a taking of the lease.
+type Take struct {
+	Owner string
+	Epoch int64
+	At    time.Time
+	Until time.Time
+}
+
+// Create makes a new run.
+type Create struct{ Take }
+
+// Advance claims the next step, unless a limit ends the run.
+type Advance struct {
+	Hold
+	StepID string
+}
+
+// Record notes what the agent decided, as it said it, before anything looks at it.
+type Record struct {
+	Hold
+	Proposal   Proposal
+	ArgsDigest string // empty: the arguments have none
+}
+
+// Judged notes what the policy said.
+type Judged struct{ Ruling Ruling }
+
+// Pause makes the run wait for an approval.
+type Pause struct {
+	Hold
+	Approval decision.Decision
+	CallID   string
+}
+
+// Execute starts the step's tool.
+type Execute struct {
+	Hold
+	CallID string
+}
+
+// Observe ends the step with what the agent is told of it.
+type Observe struct {
+	Hold
+	Kind    ObservationKind
+	Message string
+	Result  string
+	Late    bool // learnt of a step that was interrupted
+}
+
+// Interrupt notes that the outcome of the step's tool is not known.
+type Interrupt struct {
+	Hold
+	Message string
+}
+
+// TakeOver takes a running run whose process was lost, or gave its lease back.
+type TakeOver struct{ Take }
+
+// Resume takes a waiting run.
+type Resume struct{ Take }
+
+// End ends the run on the loop's word.
+type End struct {
+	Hold
+	Status Status
+	Reason Reason
+	Detail string
+	Result string
+	// Of the open step, if there is one. Without a kind it is done: it said so itself.
+	Kind    ObservationKind
+	Message string
+}
+
+// Release gives the lease back at the end of a step.
+type Release struct{ Hold }
+
+// Charge reserves for asking the model, or corrects the last reservation.
+type Charge struct {
+	Hold
+	Usage    Usage // to add
+	Refund   Usage // tokens and cost to take back first
+	Corrects bool  // what was really taken: it is noted also where it passes a limit
+}
+
+// Cancel ends the run on an operator's word.
+type Cancel struct{ By, Note string }
+
+// Answered ends a waiting run on a no, or because nobody answered or acted in time.
+type Answered struct{ Decision decision.Decision }
+
+func (Create) command()    {}
+func (Advance) command()   {}
+func (Record) command()    {}
+func (Judged) command()    {}
+func (Pause) command()     {}
+func (Execute) command()   {}
+func (Observe) command()   {}
+func (Interrupt) command() {}
+func (TakeOver) command()  {}
+func (Resume) command()    {}
+func (End) command()       {}
+func (Release) command()   {}
+func (Charge) command()    {}
+func (Cancel) command()    {}
+func (Answered) command()  {}
+
+// Change is what the transaction must write, all of it or none.
+type Change struct {
+	Next   Run
+	Ended  *Step // the step before Next.Current, where that one is new
+	Events []event.Event
+}
+
+// Then applies a further command to what ch makes of the run.
+func (ch Change) Then(cmd Command, now time.Time) (Change, error) {
+	next, err := ch.Next.Step(cmd, now)
+	if err != nil {
+		return Change{}, err
+	}
+	next.Events = append(ch.Events[:len(ch.Events):len(ch.Events)], next.Events...)
+	if next.Ended == nil {
+		next.Ended = ch.Ended
+	}
+	return next, nil
+}
+
+// Step judges a command. It is pure: the same run, command and time give the same
+// answer. An error means that there is nothing to write.
+func (r Run) Step(cmd Command, now time.Time) (Change, error) {
+	switch cmd := cmd.(type) {
+	case Create:
+		return r.create(cmd, now)
+	case Advance:
+		return r.advance(cmd, now)
+	case Record:
+		return r.record(cmd)
+	case Judged:
+		return r.judged(cmd)
+	case Pause:
+		return r.pause(cmd, now)
+	case Execute:
+		return r.execute(cmd, now)
+	case Observe:
+		return r.observe(cmd, now)
+	case Interrupt:
+		return r.interrupt(cmd)
+	case TakeOver:
+		return r.takeOver(cmd, now)
+	case Resume:
+		return r.resume(cmd, now)
+	case End:
+		return r.end(cmd, now)
+	case Release:
+		return r.release(cmd, now)
+	case Charge:
+		return r.charge(cmd)
+	case Cancel:
+		return r.cancel(cmd, now)
+	case Answered:
+		return r.answered(cmd, now)
+	}
+	panic(fmt.Sprintf("run: unknown command %T", cmd))
+}
+
+// held is the guard of everything that the loop writes: the run is running, and
+// nobody has taken its lease since. What is written extends the lease, unless it has
+// ended: then it never comes back.
+func (r *Run) held(h Hold) error {
+	switch {
+	case r.Status != Running:
+		return r.errState()
+	case r.Fence != h.Fence || r.Epoch != h.Epoch:
+		return r.errLost()
+	}
+	if !h.At.After(r.LeaseUntil) {
+		r.LeaseUntil = h.Until
+	}
+	return nil
+}
+
+// begun is held for a step of the given status.
+func (r *Run) begun(h Hold, is ...StepStatus) error {
+	if err := r.held(h); err != nil {
+		return err
+	}
+	return r.at(is...)
+}
+
+func (r Run) at(is ...StepStatus) error {
+	for _, s := range is {
+		if r.Current.Status == s {
+			return nil
+		}
+	}
+	return ErrRunState.Say("Step %d of run %s is %s.", r.Current.Index, r.ID, r.Current.word())
+}
+
+func (s Step) word() string {
+	if s.ID == "" {
+		return "not there"
+	}
+	return string(s.Status)
+}
+
+func (r Run) create(cmd Create, now time.Time) (Change, error) {
+	if r.Status != "" {
+		return Change{}, r.errState()
+	}
+	r.Status, r.CreatedAt = Running, now
+	r.take(cmd.Take, now)
+	return Change{Next: r, Events: []event.Event{
+		r.event(event.RunCreated, r.actor(), createdPayload{r.ID, r.Flow.Name, r.Flow.Version}),
+		r.event(event.RunStarted, r.actor(), startedPayload{r.ID, r.LeaseOwner}),
+	}}, nil
+}
+
+// take is the one door to the lease. Its fence is a new one.
+func (r *Run) take(t Take, now time.Time) {
+	r.Fence++
+	r.LeaseUntil, r.LeaseOwner, r.Epoch = t.Until, t.Owner, t.Epoch
+	r.ActiveSince = now
+}
+
+// rest ends the work on the run.
+func (r *Run) rest(now time.Time) {
+	r.Active, r.ActiveSince = r.ActiveAt(now), time.Time{}
+	r.LeaseUntil, r.LeaseOwner = time.Time{}, ""
+}
+
+// advance follows the order of spec 1.1: the limits, then the claim.
+func (r Run) advance(cmd Advance, now time.Time) (Change, error) {
+	if err := r.held(cmd.Hold); err != nil {
+		return Change{}, err
+	}
+	if r.Current.Status.open() {
+		return Change{}, r.at()
+	}
+	if hit := r.limit(now); hit != nil {
+		ch := Change{Next: r, Events: []event.Event{r.event(hit.told, event.System, hit.payload)}}
+		return ch.Then(End{Hold: cmd.Hold, Status: Failed, Reason: hit.reason, Detail: hit.detail}, now)
+	}
+	ch := Change{}
+	if r.Current.ID != "" {
+		ended := r.Current
+		ch.Ended = &ended
+	}
+	r.StepCount++
+	r.Usage.ModelCalls++
+	r.Current = Step{ID: cmd.StepID, RunID: r.ID, Index: r.StepCount, Status: Deciding, StartedAt: now}
+	ch.Next = r
+	ch.Events = []event.Event{r.stepEvent(event.StepStarted, r.actor(), stepPayload{StepID: cmd.StepID, Index: r.StepCount})}
+	return ch, nil
+}
+
+// exceeded is a limit that ends the run.
+type exceeded struct {
+	reason  Reason
+	detail  string
+	told    event.Type
+	payload any
+}
+
+func (r Run) limit(now time.Time) *exceeded {
+	l := r.Limits
+	over := func(reason Reason, limit, value, most any) *exceeded {
+		return &exceeded{
+			reason, fmt.Sprintf("The limit %s is %v, and the run has come to %v.", limit, most, value),
+			event.LimitExceeded, limitPayload{fmt.Sprint(limit), fmt.Sprint(value), fmt.Sprint(most)},
+		}
+	}
+	switch active, elapsed := r.ActiveAt(now), now.Sub(r.CreatedAt); {
+	case r.StepCount >= l.MaxSteps:
+		return over(LimitSteps, "max_steps", r.StepCount, l.MaxSteps)
+	case r.Failures >= l.MaxConsecutiveToolFailures:
+		return over(RepeatedFailures, "max_consecutive_tool_failures", r.Failures, l.MaxConsecutiveToolFailures)
+	case l.MaxActiveTime > 0 && active > l.MaxActiveTime:
+		return over(LimitActiveTime, "max_active_time", active, l.MaxActiveTime)
+	case l.MaxElapsedTime > 0 && elapsed > l.MaxElapsedTime:
+		return over(LimitElapsedTime, "max_elapsed_time", elapsed, l.MaxElapsedTime)
+	case r.Repeats >= l.LoopThreshold:
+		return &exceeded{
+			LoopDetected, fmt.Sprintf("The tool %q was proposed with the same arguments %d times in a row.", r.Current.Tool, r.Repeats),
+			event.LoopDetected, loopPayload{r.Current.Tool, r.Current.ArgsDigest, r.Repeats},
+		}
+	case l.MaxModelCalls > 0 && r.Usage.ModelCalls >= l.MaxModelCalls:
+		return over(LimitModelCalls, "max_model_calls", r.Usage.ModelCalls, l.MaxModelCalls)
+	case l.MaxTotalTokens > 0 && r.Usage.Tokens >= l.MaxTotalTokens:
+		return over(LimitTokens, "max_total_tokens", r.Usage.Tokens, l.MaxTotalTokens)
+	case l.MaxEstimatedCost > 0 && r.Usage.Cost >= l.MaxEstimatedCost:
+		return over(LimitCost, "max_estimated_cost", r.Usage.Cost, l.MaxEstimatedCost)
+	}
+	return nil
+}
+
+func (r Run) record(cmd Record) (Change, error) {
+	if err := r.begun(cmd.Hold, Deciding); err != nil {
+		return Change{}, err
+	}
+	if r.Current.Kind != "" {
+		return Change{}, ErrRunState.Say("Step %d of run %s is decided already.", r.Current.Index, r.ID)
+	}
+	p, s := cmd.Proposal, &r.Current
+	s.Kind, s.Tool, s.Args, s.ArgsDigest = p.Kind, p.Tool, string(p.Args), cmd.ArgsDigest
+	s.Said, s.Raw, s.Node = p.Text, string(p.Raw), p.Node
+	r.countRepeat(p, cmd.ArgsDigest)
+	return Change{Next: r, Events: []event.Event{r.stepEvent(event.StepDecided, r.actor(), stepPayload{
+		StepID: s.ID, Kind: string(p.Kind), Tool: p.Tool, ArgsDigest: cmd.ArgsDigest, Node: p.Node,
+	})}}, nil
+}
+
+// countRepeat counts how often in a row the same tool call was proposed.
+func (r *Run) countRepeat(p Proposal, argsDigest string) {
+	digest := ""
+	if p.Kind == CallTool && argsDigest != "" {
+		digest = p.Tool + " " + argsDigest
+	}
+	switch {
+	case digest == "":
+		r.Repeats = 0
+	case digest == r.LastDigest:
+		r.Repeats++
+	default:
+		r.Repeats = 1
+	}
+	r.LastDigest = digest
+}
+
+// judged notes a ruling; what follows from it is the next command's.
+func (r Run) judged(cmd Judged) (Change, error) {
+	if r.Status != Running && r.Status != Waiting {
+		return Change{}, r.errState()
+	}
+	if err := r.at(Deciding, AwaitingApproval, Interrupted); err != nil {
+		return Change{}, err
+	}
+	r.Current.Ruling = cmd.Ruling
+	return Change{Next: r, Events: []event.Event{r.stepEvent(event.StepPolicy, event.System, policyPayload{
+		StepID: r.Current.ID, Outcome: string(cmd.Ruling.Outcome), Reason: cmd.Ruling.Reason, Kind: cmd.Ruling.Kind,
+	})}}, nil
+}
+
+// pause is the one door into waiting. A run that waits already asks anew.
+func (r Run) pause(cmd Pause, now time.Time) (Change, error) {
+	switch r.Status {
+	case Running:
+		if err := r.begun(cmd.Hold, Deciding, Executing, Interrupted); err != nil {
+			return Change{}, err
+		}
+	case Waiting:
+		if err := r.at(AwaitingApproval); err != nil {
+			return Change{}, err
+		}
+	default:
+		return Change{}, r.errState()
+	}
+	r.Status = Waiting
+	r.rest(now)
+	r.ApprovalID, r.ApprovalN = cmd.Approval.ID, cmd.Approval.N
+	s := &r.Current
+	s.Status, s.ApprovalID, s.CallID, s.FinishedAt = AwaitingApproval, cmd.Approval.ID, cmd.CallID, time.Time{}
+	s.Observation, s.Message = "", ""
+	return Change{Next: r}, nil
+}
+
+// execute is the one door into executing. It needs a lease that has not ended.
+func (r Run) execute(cmd Execute, now time.Time) (Change, error) {
+	if r.Status == Running && cmd.At.After(r.LeaseUntil) {
+		return Change{}, r.errLost()
+	}
+	if err := r.begun(cmd.Hold, Deciding, AwaitingApproval, Interrupted); err != nil {
+		return Change{}, err
+	}
+	s := &r.Current
+	s.Status, s.CallID, s.FinishedAt = Executing, cmd.CallID, time.Time{}
+	s.Observation, s.Message = "", ""
+	return Change{Next: r}, nil
+}
+
+// observe ends the step and lets the loop go on.
+func (r Run) observe(cmd Observe, now time.Time) (Change, error) {
+	if err := r.begun(cmd.Hold, Deciding, AwaitingApproval, Executing, Interrupted); err != nil {
+		return Change{}, err
+	}
+	byTool := r.Current.Status != Deciding && (cmd.Kind == ToolResult || cmd.Kind == ToolError)
+	r.close(cmd.Kind, cmd.Message, now)
+	r.Current.Result = cmd.Result
+	switch cmd.Kind {
+	case ToolResult:
+		r.Failures = 0
+	case ToolError, PolicyDenied:
+		r.Failures++
+	}
+	ch := Change{Next: r}
+	if !byTool { // a tool's outcome is told by its call
+		ch.Events = append(ch.Events, r.closedEvent(event.System))
+	}
+	return ch, nil
+}
+
+// close ends the open step.
+func (r *Run) close(kind ObservationKind, message string, now time.Time) {
+	s := &r.Current
+	s.Status, s.Observation, s.Message, s.FinishedAt = StepFailed, kind, message, now
+	if kind == ToolResult || kind == "" {
+		s.Status = Done
+	}
+}
+
+// closedEvent tells of a step that ended otherwise than by its tool.
+func (r Run) closedEvent(actor string) event.Event {
+	t := event.StepFailed
+	if r.Current.Status == Done { // a flow's approval: there is no tool that could tell
+		t = event.StepToolFinished
+	}
+	return r.stepEvent(t, actor, stepPayload{StepID: r.Current.ID, Kind: string(r.Current.Observation), Node: r.Current.Node})
+}
+
+func (r Run) interrupt(cmd Interrupt) (Change, error) {
+	if err := r.begun(cmd.Hold, Executing); err != nil {
+		return Change{}, err
+	}
+	r.Current.Status, r.Current.Observation, r.Current.Message = Interrupted, WasInterrupted, cmd.Message
+	return Change{Next: r}, nil // the call tells
+}
+
+func (r Run) takeOver(cmd TakeOver, now time.Time) (Change, error) {
+	if r.Status != Running {
+		return Change{}, r.errState()
+	}
+	released := r.LeaseUntil.IsZero()
+	if !released && r.Epoch == cmd.Epoch && !cmd.At.After(r.LeaseUntil) {
+		return Change{}, r.errLeased()
+	}
+	before := r.LeaseOwner
+	r.take(cmd.Take, now)
+	ch := Change{}
+	if released {
+		ch.Events = append(ch.Events, r.event(event.RunResumed, r.actor(), resumedPayload{RunID: r.ID}))
+	} else {
+		ch.Events = append(ch.Events, r.event(event.LeaseTakenOver, event.System, takenPayload{r.ID, r.LeaseOwner, before}))
+	}
+	switch s := &r.Current; s.Status {
+	case Deciding:
+		ch.Events = append(ch.Events, r.stepEvent(event.StepInterrupted, event.System, stepPayload{StepID: s.ID}))
+		fallthrough
+	case Executing: // its call tells
+		s.Status, s.Observation, s.FinishedAt = Interrupted, WasInterrupted, now
+		s.Message = "The process that worked on this step was lost."
+	}
+	ch.Next = r
+	return ch, nil
+}
+
+func (r Run) resume(cmd Resume, now time.Time) (Change, error) {
+	if r.Status != Waiting {
+		return Change{}, r.errState()
+	}
+	if err := r.at(AwaitingApproval); err != nil {
+		return Change{}, err
+	}
+	r.Status = Running
+	r.take(cmd.Take, now)
+	return Change{Next: r, Events: []event.Event{
+		r.event(event.RunResumed, r.actor(), resumedPayload{r.ID, r.ApprovalID}),
+	}}, nil
+}
+
+func (r Run) end(cmd End, now time.Time) (Change, error) {
+	if err := r.held(cmd.Hold); err != nil {
+		return Change{}, err
+	}
+	var es []event.Event
+	if r.Current.Status.open() {
+		r.close(cmd.Kind, cmd.Message, now)
+		if cmd.Kind != "" {
+			es = append(es, r.closedEvent(event.System))
+		}
+	}
+	r.Result = cmd.Result
+	return r.finished(es, cmd.Status, cmd.Reason, cmd.Detail, event.System, now), nil
+}
+
+// finished is the one door into the end of a run.
+func (r Run) finished(es []event.Event, status Status, reason Reason, detail, actor string, now time.Time) Change {
+	r.rest(now)
+	r.Status, r.Reason, r.Detail, r.FinishedAt = status, reason, detail, now
+	return Change{Next: r, Events: append(es, r.event(event.RunFinished, actor, finishedPayload{r.ID, string(status), string(reason)}))}
+}
+
+func (r Run) release(cmd Release, now time.Time) (Change, error) {
+	if err := r.held(cmd.Hold); err != nil {
+		return Change{}, err
+	}
+	if r.Current.Status.open() {
+		return Change{}, r.at()
+	}
+	r.rest(now)
+	return Change{Next: r}, nil
+}
+
+func (r Run) charge(cmd Charge) (Change, error) {
+	if err := r.begun(cmd.Hold, Deciding); err != nil {
+		return Change{}, err
+	}
+	u, l := r.Usage, r.Limits
+	u.ModelCalls += cmd.Usage.ModelCalls
+	u.Tokens += cmd.Usage.Tokens - cmd.Refund.Tokens
+	u.Cost += cmd.Usage.Cost - cmd.Refund.Cost
+	over := func(refusal *fault.Error, limit string, value, most any) error {
+		return refusal.Say("Asking the model would bring the run to %v; its limit %s is %v.", value, limit, most)
+	}
+	if !cmd.Corrects {
+		switch {
+		case l.MaxModelCalls > 0 && u.ModelCalls > l.MaxModelCalls:
+			return Change{}, over(errModelCalls, "max_model_calls", u.ModelCalls, l.MaxModelCalls)
+		case l.MaxTotalTokens > 0 && u.Tokens > l.MaxTotalTokens:
+			return Change{}, over(errTokens, "max_total_tokens", u.Tokens, l.MaxTotalTokens)
+		case l.MaxEstimatedCost > 0 && u.Cost > l.MaxEstimatedCost:
+			return Change{}, over(errCost, "max_estimated_cost", u.Cost, l.MaxEstimatedCost)
+		}
+	}
+	r.Usage = u
+	return Change{Next: r}, nil
+}
+
+// cancel needs no lease: it is the operator's authority.
+func (r Run) cancel(cmd Cancel, now time.Time) (Change, error) {
+	if r.Status != Running && r.Status != Waiting {
+		return Change{}, r.errState()
+	}
+	detail := "Cancelled by " + cmd.By + "."
+	if cmd.Note != "" {
+		detail = "Cancelled by " + cmd.By + ": " + cmd.Note
+	}
+	return r.stopped(WasInterrupted, detail, OperatorCancelled, cmd.By, now), nil
+}
+
+// answered ends the run where the answer to its approval does.
+func (r Run) answered(cmd Answered, now time.Time) (Change, error) {
+	if r.Status != Waiting {
+		return Change{}, r.errState()
+	}
+	d := cmd.Decision
+	if d.Status == decision.Rejected {
+		detail := "Approval " + d.ID + " was rejected by " + d.DecidedBy + "."
+		if d.Note != "" {
+			detail = "Approval " + d.ID + " was rejected by " + d.DecidedBy + ": " + d.Note
+		}
+		return r.stopped(PolicyDenied, detail, ApprovalRejected, d.DecidedBy, now), nil
+	}
+	return r.stopped(WasInterrupted, "Approval "+d.ID+" expired: nobody agreed, or acted on a yes, in time.", ApprovalExpired, event.System, now), nil
+}
+
+// stopped cancels the run and closes its step.
+func (r Run) stopped(kind ObservationKind, detail string, reason Reason, actor string, now time.Time) Change {
+	var es []event.Event
+	if r.Current.Status.open() {
+		r.close(kind, detail, now)
+		es = append(es, r.closedEvent(actor))
+	}
+	return r.finished(es, Cancelled, reason, detail, actor, now)
+}
+
+func (r Run) actor() string {
+	if r.Principal == "" {
+		return event.System
+	}
+	return r.Principal
+}
+
+func (r Run) event(t event.Type, actor string, payload any) event.Event {
+	return event.New(t, r.ID, actor, payload)
+}
+
+func (r Run) stepEvent(t event.Type, actor string, payload any) event.Event {
+	return event.New(t, r.Current.ID, actor, payload)
+}
+
+type createdPayload struct {
+	RunID   string `json:"run_id"`
+	Flow    string `json:"flow,omitempty"`
+	Version string `json:"version,omitempty"`
+}
+
+type startedPayload struct {
+	RunID string `json:"run_id"`
+	Owner string `json:"owner,omitempty"`
+}
+
+type resumedPayload struct {
+	RunID      string `json:"run_id"`
+	ApprovalID string `json:"approval_id,omitempty"`
+}
+
+type takenPayload struct {
+	RunID string `json:"run_id"`
+	Owner string `json:"owner,omitempty"`
+	From  string `json:"from,omitempty"`
+}
+
+type finishedPayload struct {
+	RunID  string `json:"run_id"`
+	Status string `json:"status"`
+	Reason string `json:"reason"`
+}
+
+type stepPayload struct {
+	StepID     string `json:"step_id"`
+	Index      int64  `json:"index,omitempty"`
+	Kind       string `json:"kind,omitempty"`
+	Tool       string `json:"tool,omitempty"`
+	ArgsDigest string `json:"args_digest,omitempty"`
+	Node       string `json:"node,omitempty"`
+}
+
+type policyPayload struct {
+	StepID  string `json:"step_id"`
+	Outcome string `json:"outcome"`
+	Reason  string `json:"reason,omitempty"`
+	Kind    string `json:"kind,omitempty"`
+}
+
+type limitPayload struct {
+	Limit string `json:"limit"`
+	Value string `json:"value"`
+	Max   string `json:"max"`
+}
+
+type loopPayload struct {
+	Tool       string `json:"tool"`
+	ArgsDigest string `json:"args_digest"`
+	Repeats    int64  `json:"repeats"`
+}
