@@ -53,6 +53,9 @@ func scanCall(r row) (calls.Call, error) {
 		CreatedAt: r.time(25), EndedAt: r.time(26), Version: r.int(27), Recovery: calls.Recovery(r.str(30)),
 		StepID: r.str(31),
 	}
+	if err == nil && !r.null(31) && !c.Hosted() { // altered: a call without a step has none
+		err = fmt.Errorf("the step of call %s is empty as stored", c.ID)
+	}
 	if !c.Hosted() {
 		c.Head = event.Head{Stream: c.Stream(), Seq: r.int(28), Hash: r.bytes(29)}
 	}
