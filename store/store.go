@@ -94,7 +94,10 @@ type Rows interface {
 
 // Backend runs transactions over rows. Update and View keep to txn.Store.
 type Backend interface {
-	Update(ctx context.Context, fn func(Rows) error) error
+	// Update runs fn, and write for what fn holds back: write(false) before each
+	// statement that fn runs itself, counters apart, and write(true) once fn has
+	// returned nil. An error of write is fn's.
+	Update(ctx context.Context, fn func(Rows) error, write func(all bool) error) error
 	View(ctx context.Context, fn func(Rows) error) error
 	Watch(streams ...string) (woken <-chan struct{}, stop func())
 	Close() error
@@ -111,18 +114,26 @@ func New(b Backend) *Store { return &Store{b} }
 
 // Update is txn.Store's.
 func (s *Store) Update(ctx context.Context, fn func(txn.Tx) error) error {
+	var t *tx
 	return s.backend.Update(ctx, func(r Rows) error {
-		t := newTx(r)
+		t = newTx(r)
+		defer t.end()
 		if err := fn(t); err != nil {
 			return err
 		}
-		return t.flush()
-	})
+		return t.failed
+	}, func(all bool) error { return t.flush(all) })
 }
 
 // View is txn.Store's.
 func (s *Store) View(ctx context.Context, fn func(txn.Tx) error) error {
-	return s.backend.View(ctx, func(r Rows) error { return fn(newTx(r)) })
+	return s.backend.View(ctx, func(r Rows) error {
+		t := newTx(r)
+		if err := fn(t); err != nil {
+			return err
+		}
+		return t.flush(true) // which says that a view cannot write
+	})
 }
 
 // Watch is txn.Store's.

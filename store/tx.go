@@ -21,6 +21,13 @@ type tx struct {
 	inserted int   // how many of them are in the log already
 	failed   error // the first write that failed
 
+	// What is held back, each in its order: writes of roots, then the others. A
+	// backend writes them when the closure has returned, so that judging and
+	// writing go on side by side; and where the root has moved, nothing is written
+	// before that is noticed.
+	roots, others []func() error
+	over          bool // the closure has returned
+
 	// What this transaction has read or written, and so knows as it stands.
 	calls     []call.Call
 	decisions []string // ids
@@ -63,8 +70,7 @@ var _ Tx = (*tx)(nil) // every noun's port is here
 
 const pendingCounter = "pending_approvals"
 
-// Append chains events to the end of a stream. They are inserted before the
-// transaction ends, or before it reads events.
+// Append chains events to the end of a stream. They are numbered when they are written.
 func (t *tx) Append(stream string, es ...event.Event) (err error) {
 	if len(es) == 0 {
 		return nil
@@ -78,10 +84,6 @@ func (t *tx) Append(stream string, es ...event.Event) (err error) {
 		salt := make([]byte, 16)
 		rand.Read(salt)
 		e = event.Seal(e, h.Head, h.space, id.New(id.Event), t.Now(), salt)
-		if e.Seq, err = t.NextSeq(); err != nil {
-			return err
-		}
-		e.Pos = e.Seq
 		h.Head, h.dirty = event.NextHead(e), true
 		t.appended = append(t.appended, e)
 	}
@@ -121,15 +123,53 @@ func (t *tx) know(h event.Head, space string) *head {
 	return known
 }
 
-// flush writes what is still held back: events, and heads whose root was not
-// written after them.
-func (t *tx) flush() error {
+// flush writes what is held back. all says that the closure has returned: then
+// also the heads whose root was not written after them.
+func (t *tx) flush(all bool) (err error) {
+	defer t.note(&err)
 	if t.failed != nil {
 		return t.failed
 	}
-	if err := t.insertEvents(); err != nil {
+	if err := run(&t.roots); err != nil {
 		return err
 	}
+	if all {
+		if err := t.putHeads(); err != nil {
+			return err
+		}
+	}
+	if err := run(&t.others); err != nil {
+		return err
+	}
+	return t.insertEvents()
+}
+
+// hold puts a write behind the others of its list.
+func (t *tx) hold(list *[]func() error, write func() error) error {
+	if t.over {
+		return errOver
+	}
+	*list = append(*list, write)
+	return nil
+}
+
+// end makes the transaction void for whoever kept it.
+func (t *tx) end() { t.over = true }
+
+var errOver = errors.New("the transaction is over: a Tx is valid only inside its closure")
+
+func run(writes *[]func() error) error {
+	for i, write := range *writes {
+		if err := write(); err != nil {
+			return err
+		}
+		(*writes)[i] = nil
+	}
+	*writes = (*writes)[:0]
+	return nil
+}
+
+func (t *tx) putHeads() error {
 	for _, h := range t.heads {
 		if h.dirty {
 			won, err := t.PutHead(h.stored, h.Head)
@@ -146,20 +186,18 @@ func (t *tx) flush() error {
 }
 
 func (t *tx) insertEvents() (err error) {
-	defer t.note(&err)
 	es := t.appended[t.inserted:]
 	if len(es) == 0 {
 		return nil
 	}
 	t.inserted = len(t.appended)
-	return t.InsertEvents(es)
-}
-
-func (t *tx) Events(q event.Query) ([]event.Event, error) {
-	if err := t.insertEvents(); err != nil {
-		return nil, err
+	for i := range es {
+		if es[i].Seq, err = t.NextSeq(); err != nil {
+			return err
+		}
+		es[i].Pos = es[i].Seq
 	}
-	return t.Rows.Events(q)
+	return t.InsertEvents(es)
 }
 
 func (t *tx) Head(stream string) (event.Head, error) {
@@ -174,9 +212,6 @@ func (t *tx) Head(stream string) (event.Head, error) {
 
 func (t *tx) Redact(stream string, streamSeq int64) (done bool, err error) {
 	defer t.note(&err)
-	if err := t.insertEvents(); err != nil { // it may be one of them
-		return false, err
-	}
 	return t.EmptyEvent(stream, streamSeq)
 }
 
@@ -198,7 +233,7 @@ func (t *tx) LockDecision(id string) (decision.Decision, error) {
 
 func (t *tx) InsertDecision(d decision.Decision, es ...event.Event) (err error) {
 	defer t.note(&err)
-	if err := t.Rows.InsertDecision(d); err != nil {
+	if err := t.hold(&t.others, func() error { return t.Rows.InsertDecision(d) }); err != nil {
 		return err
 	}
 	t.decisions = append(t.decisions, d.ID)
@@ -215,17 +250,21 @@ func (t *tx) PutDecision(prev decision.Decision, ch decision.Change) (err error)
 	defer t.note(&err)
 	next := ch.Next
 	next.Version = prev.Version + 1
-	won, err := t.UpdateDecision(prev, next, !slices.Contains(t.decisions, prev.ID))
-	if err != nil {
-		return err
-	}
-	if !won {
-		return decision.ErrMoved.Say("Approval %s changed in the meantime; nothing was written.", prev.ID)
-	}
-	if ch.Vote != nil {
-		if err := t.InsertVote(*ch.Vote); err != nil {
+	whole := !slices.Contains(t.decisions, prev.ID)
+	if err := t.hold(&t.others, func() error {
+		won, err := t.UpdateDecision(prev, next, whole)
+		if err != nil {
 			return err
 		}
+		if !won {
+			return decision.ErrMoved.Say("Approval %s changed in the meantime; nothing was written.", prev.ID)
+		}
+		if ch.Vote != nil {
+			return t.InsertVote(*ch.Vote)
+		}
+		return nil
+	}); err != nil {
+		return err
 	}
 	if awaited(prev) && !awaited(next) {
 		if err := t.Add(prev.Space, pendingCounter, -1); err != nil {
@@ -312,12 +351,14 @@ func (t *tx) InsertCall(c call.Call, es ...event.Event) (err error) {
 		return err
 	}
 	c.Head, c.Version = h.Head, 1
-	ok, err := t.Rows.InsertCall(c)
-	if err != nil {
+	if err := t.hold(&t.roots, func() error {
+		ok, err := t.Rows.InsertCall(c)
+		if err == nil && !ok {
+			err = call.ErrCallConflict.Say("Run %s has a call %q already.", c.RunID, c.ExternalID)
+		}
 		return err
-	}
-	if !ok {
-		return call.ErrCallConflict.Say("Run %s has a call %q already.", c.RunID, c.ExternalID)
+	}); err != nil {
+		return err
 	}
 	h.written()
 	_, err = t.keep(c, nil)
@@ -337,30 +378,33 @@ func (t *tx) PutCall(prev, next call.Call, es ...event.Event) (err error) {
 		return err
 	}
 	next.Head, next.Version = h.Head, prev.Version+1
-	won, err := t.UpdateCall(prev, next, t.find(prev.ID) < 0)
-	if err != nil {
+	whole := t.find(prev.ID) < 0
+	if err := t.hold(&t.roots, func() error {
+		won, err := t.UpdateCall(prev, next, whole)
+		if err == nil && !won {
+			err = decision.ErrMoved.Say("Call %s changed in the meantime; nothing was written.", prev.ID)
+		}
 		return err
-	}
-	if !won {
-		return decision.ErrMoved.Say("Call %s changed in the meantime; nothing was written.", prev.ID)
+	}); err != nil {
+		return err
 	}
 	h.written()
 	_, err = t.keep(next, nil)
 	return err
 }
 
-func (t *tx) InsertAttempt(a call.Attempt) (err error) {
-	defer t.note(&err)
-	return t.Rows.InsertAttempt(a)
+func (t *tx) InsertAttempt(a call.Attempt) error {
+	return t.hold(&t.others, func() error { return t.Rows.InsertAttempt(a) })
 }
 
-func (t *tx) PutAttempt(prev, next call.Attempt) (err error) {
-	defer t.note(&err)
-	won, err := t.UpdateAttempt(prev, next)
-	if err == nil && !won {
-		err = decision.ErrMoved.Say("Attempt %d at call %s changed in the meantime; nothing was written.", prev.N, prev.CallID)
-	}
-	return err
+func (t *tx) PutAttempt(prev, next call.Attempt) error {
+	return t.hold(&t.others, func() error {
+		won, err := t.UpdateAttempt(prev, next)
+		if err == nil && !won {
+			err = decision.ErrMoved.Say("Attempt %d at call %s changed in the meantime; nothing was written.", prev.N, prev.CallID)
+		}
+		return err
+	})
 }
 
 func (t *tx) PutGuard(g call.Guard) (err error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"time"
 
 	"github.com/placet-dev/placet/txn"
@@ -18,10 +19,8 @@ const (
 	rollbackSQL  = `ROLLBACK`
 )
 
-// batch is one transaction that several closures share. The writer begins it; it
-// is passed from caller to caller, each running its own closure; the last one
-// commits it, and the writer answers the others. Whoever has it owns the
-// connection.
+// batch is one transaction that several closures share, run one after the other
+// by the writer.
 type batch struct {
 	w     *writer
 	c     *conn
@@ -29,6 +28,7 @@ type batch struct {
 	since time.Time
 	now   time.Time // as of the end of the last closure
 	alone bool      // for one closure that is run again
+	only  *call     // that closure, until it is its turn
 	calls []*call
 
 	// What the closures leave behind.
@@ -36,11 +36,12 @@ type batch struct {
 	at      int64 // the latest Now of a closure that wrote
 	wrote   bool
 	touched []string
+	counters
 
 	err     error // how it ended
 	over    bool  // rolled back by us
 	sent    bool  // COMMIT was sent
-	culprit *call // whose statement it died under; nil: the writer's own
+	culprit *call // whose statement it died under; nil: the writer's own, or anybody's
 	cause   error // why it died
 }
 
@@ -89,19 +90,25 @@ func (b *batch) may(sql string) error {
 	return b.dead()
 }
 
-// turn runs k's closure on its caller's goroutine and hands the batch on,
-// whatever becomes of the closure: a panic or a Goexit stays its caller's.
+// turn runs k's closure and sends a panic of its, or a Goexit, on to its caller,
+// who goes on with it at once. A Goexit then ends this goroutine too.
 func (b *batch) turn(k *call) {
+	defer b.w.e.strict.inside(b.w.e.o.Hooks)()
 	returned := false
 	defer func() {
-		if !returned {
-			k.left = true
-			b.undo(k)
+		if returned {
+			return
 		}
-		b.handOn(k)
+		p := recover()
+		if p != nil {
+			b.w.e.o.Logger.Error("a closure panicked", "panic", p, "stack", string(debug.Stack()))
+		}
+		k.left = true
+		b.undo(k)
+		k.news <- news{left: true, panic: p}
 	}()
 	if !b.alone && k.ctx.Err() != nil {
-		k.left, k.err = true, notBegun(k.ctx)
+		k.err = notBegun(k.ctx)
 	} else {
 		b.runTwice(k)
 	}
@@ -120,25 +127,48 @@ func (b *batch) runTwice(k *call) {
 }
 
 func (b *batch) run(k *call, undo bool) {
-	k.err, k.wrote, k.seq = nil, false, b.seq
-	if _, err := b.exec(savepointSQL); err != nil {
-		b.kill(k, err)
-		return
-	}
 	h := b.handle()
+	k.err, k.wrote, k.h = nil, false, h
+	if k.write == nil || b.alone || undo {
+		if k.err = h.save(); k.err != nil {
+			return
+		}
+	}
 	defer func() { h.over = true }()
+	h.before = k.write
 	k.err = k.fn(h)
-	h.over = true
 	b.now = time.Now()
 	b.w.e.slow(h, b.now)
+	if k.err == nil {
+		k.err = b.writeRest(k)
+	}
+	h.over = true
 	switch {
 	case b.dead() != nil:
 		b.blame(k, k.err)
 	case k.err != nil || undo:
 		b.undo(k)
 	default:
-		b.keep(k, h)
+		b.keep(k)
 	}
+}
+
+// writeRest writes what k's closure held back. Where it wrote nothing before,
+// that needs no savepoint: if the first of it fails there is nothing to take back,
+// and there is hardly a reason for which another would.
+func (b *batch) writeRest(k *call) error {
+	h := k.h
+	h.before, h.returned = nil, true
+	if k.write != nil {
+		if err := k.write(true); err != nil {
+			return err
+		}
+	}
+	if h.saved {
+		return h.writeAdds()
+	}
+	b.hold(h)
+	return nil
 }
 
 // handle is made after the lock is held; so is its time.
@@ -150,23 +180,35 @@ func (b *batch) handle() *handle {
 }
 
 // keep makes what k's closure wrote part of the batch.
-func (b *batch) keep(k *call, h *handle) {
-	if _, err := b.exec(releaseSQL); err != nil {
-		b.kill(k, err)
-		return
+func (b *batch) keep(k *call) {
+	h := k.h
+	if h.saved {
+		if _, err := b.exec(releaseSQL); err != nil {
+			b.kill(k, err)
+			return
+		}
 	}
-	k.wrote = h.wrote
+	k.wrote = h.wrote || len(h.adds) > 0
 	b.touched = append(b.touched, h.touched...)
-	if h.wrote {
+	if k.wrote {
 		b.wrote = true
 		b.at = max(b.at, h.now.UnixMicro())
 	}
 }
 
-// undo takes back what k's closure wrote and the numbers it drew.
+// undo takes back what k's closure wrote and the numbers it drew. Without a
+// savepoint all has to be taken back: each closure is run again by itself then.
 func (b *batch) undo(k *call) {
-	if b.dead() != nil {
+	h := k.h
+	b.forget(h)
+	switch {
+	case b.dead() != nil:
 		b.blame(k, k.err)
+		return
+	case !h.saved && h.wrote:
+		b.kill(nil, k.err)
+		return
+	case !h.saved:
 		return
 	}
 	for _, sql := range []string{undoSQL, releaseSQL} {
@@ -175,7 +217,7 @@ func (b *batch) undo(k *call) {
 			return
 		}
 	}
-	b.seq = k.seq
+	b.seq = h.seq
 }
 
 // kill ends a transaction of which it can no longer be told what is in it. k is
@@ -212,22 +254,12 @@ func (b *batch) rollback() bool {
 	return b.c.dead
 }
 
-// handOn gives the batch to the next caller in the queue. Whoever finds none
-// commits, on the goroutine that it is on: k's, or the writer's if k is nil.
-// Then the writer goes on.
-func (b *batch) handOn(k *call) {
-	if next := b.next(); next != nil {
-		next.news <- news{batch: b}
-		return
-	}
-	b.err = b.w.end(b)
-	if k != nil && !k.left && !b.again(k) {
-		k.err, k.left = b.outcome(k), true // it need not be woken to hear of it
-	}
-	b.w.baton <- struct{}{}
-}
-
+// next begins the closure whose turn it is; nil where the batch is to end.
 func (b *batch) next() *call {
+	if k := b.only; k != nil {
+		b.only, b.calls = nil, []*call{k}
+		return k
+	}
 	if b.alone || len(b.calls) >= batchCalls || b.dead() != nil || b.now.Sub(b.since) > b.w.maxWork {
 		return nil
 	}
@@ -245,6 +277,10 @@ func (b *batch) commit() error {
 		return err
 	}
 	if b.wrote {
+		if err := b.writeCounters(); err != nil || b.dead() != nil {
+			b.kill(nil, err)
+			return b.dead()
+		}
 		b.at = max(b.at, b.meta.lastAt)
 		if _, err := b.exec(writeMetaSQL, b.seq, b.at); err != nil || b.dead() != nil {
 			b.kill(nil, err)

@@ -5,15 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"runtime"
 	"sync"
 	"time"
 
 	"github.com/placet-dev/placet/internal/migrate"
 )
-
-// stackHeld is a quarter of the stack that closures grow to, and a little.
-const stackHeld = 9 << 10
 
 // engine is one process's use of one database file: one writer that groups
 // commits, a few readers, one watcher.
@@ -63,47 +59,25 @@ func openEngine(ctx context.Context, path string, o Options, migrations fs.FS) (
 // update runs fn in a write transaction that others may share, and returns once
 // that is durable. See [txn.Store].
 func (e *engine) update(ctx context.Context, fn func(*handle) error) error {
+	return e.run(&call{ctx: ctx, fn: fn})
+}
+
+// run is update for a closure that may hold back what it writes.
+func (e *engine) run(k *call) error {
 	if e.writer == nil {
 		return errReadOnly
 	}
-	if ctx.Err() != nil {
-		return notBegun(ctx)
+	if k.ctx.Err() != nil {
+		return notBegun(k.ctx)
 	}
 	if err := e.strict.enter(e.o.Hooks); err != nil {
 		return err
 	}
-	k := &call{ctx: ctx, fn: fn, since: time.Now(), news: make(chan news, 1)}
+	k.since, k.news = time.Now(), make(chan news, 1)
 	if !e.writer.queue.push(k) {
 		return errClosed
 	}
-	return e.wait(k)
-}
-
-// wait runs k's closure when its turn comes and returns how it ended. The
-// context counts until the closure begins.
-func (e *engine) wait(k *call) error {
-	// SQLite needs a deep stack. The garbage collector halves one of which less
-	// than a quarter is in use, and a caller waits with next to nothing on its own:
-	// with 256 of them, growing the stacks again took a tenth of all the time.
-	var held [stackHeld]byte
-	defer runtime.KeepAlive(&held)
-	if !k.comesUp() {
-		return notBegun(k.ctx)
-	}
-	for {
-		n := <-k.news
-		if n.batch == nil {
-			return n.err
-		}
-		if e.turn(n.batch, k); k.left {
-			return k.err
-		}
-	}
-}
-
-func (e *engine) turn(b *batch, k *call) {
-	defer e.strict.inside(e.o.Hooks)()
-	b.turn(k)
+	return k.outcome()
 }
 
 // view runs fn in one read transaction of at most a second.

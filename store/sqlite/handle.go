@@ -20,9 +20,15 @@ type handle struct {
 	over  bool
 
 	// Of a closure that writes.
-	b       *batch
-	wrote   bool
-	touched []string
+	b        *batch
+	wrote    bool
+	touched  []string
+	before   func(all bool) error // what the closure holds back is written before a statement of its own
+	saved    bool                 // there is a savepoint to go back to
+	seq      int64                // the event number at the savepoint
+	returned bool                 // the closure has
+	adds     []add                // to counters
+	held     bool                 // the batch has noted adds
 
 	// Of a closure that reads.
 	ctx  context.Context
@@ -52,12 +58,45 @@ func (h *handle) exec(sql string, args ...any) (changed int64, err error) {
 	if h.b == nil {
 		return 0, fmt.Errorf("%s: a view cannot write", brief(sql))
 	}
+	if err := h.writeFirst(true); err != nil {
+		return 0, err
+	}
 	n, err := h.b.exec(sql, args...)
 	if err := h.settle(sql, err); err != nil {
 		return 0, err
 	}
 	h.wrote = h.wrote || n > 0
 	return n, nil
+}
+
+// writeFirst writes what the closure has held back so far, and sees to it that
+// what it writes itself can be taken back.
+func (h *handle) writeFirst(saves bool) error {
+	if write := h.before; write != nil {
+		h.before = nil // its statements are not the closure's own
+		err := write(false)
+		h.before = write
+		if err != nil {
+			return err
+		}
+	}
+	if saves {
+		return h.save()
+	}
+	return nil
+}
+
+// save makes sure that what is written from now on can be taken back.
+func (h *handle) save() error {
+	if h.saved || h.returned {
+		return nil
+	}
+	if _, err := h.b.exec(savepointSQL); err != nil {
+		h.b.kill(nil, err)
+		return h.b.dead()
+	}
+	h.saved, h.seq = true, h.b.seq
+	return nil
 }
 
 // query runs sql and calls each for every row; each may use the handle.
@@ -67,6 +106,11 @@ func (h *handle) query(sql string, args []any, each func(r row) error) error {
 	}
 	var own error // of each: the caller's, to be handed back as it is
 	rows := 0
+	if h.b != nil {
+		if err := h.writeFirst(!reads(sql)); err != nil {
+			return err
+		}
+	}
 	err := h.run(sql, args, func(r row) error {
 		rows++
 		if own = each(r); own == nil && h.b == nil && rows%256 == 0 {
@@ -101,6 +145,9 @@ func (h *handle) nextSeq() (int64, error) {
 	}
 	if h.b == nil {
 		return 0, fmt.Errorf("a view cannot draw an event number")
+	}
+	if err := h.writeFirst(true); err != nil {
+		return 0, err
 	}
 	h.b.seq++
 	h.wrote = true

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,21 +14,23 @@ import (
 type call struct {
 	ctx   context.Context
 	fn    func(*handle) error
+	write func(all bool) error // what fn held back, see store.Backend; nil: fn holds nothing back
 	since time.Time
 	state atomic.Int32
 	news  chan news // holds one: whoever sends never waits for the caller
 
 	// Of the batch it is in.
-	seq   int64 // the event number at its savepoint
+	h     *handle
 	err   error // the closure's own
 	wrote bool
-	left  bool // the caller is gone, or answered itself
+	left  bool // the caller has gone on with the closure's panic or Goexit
 }
 
-// news tells a caller that it is its turn in a batch, or how it ended.
+// news tells a caller how its call ended.
 type news struct {
-	batch *batch
 	err   error
+	left  bool // the closure did not return
+	panic any  // but panicked with this; nil: it ended its goroutine
 }
 
 // A call is waiting until exactly one of two things happens: a batch begins it,
@@ -41,20 +44,25 @@ const (
 func (k *call) begin() bool  { return k.state.CompareAndSwap(waiting, begun) }
 func (k *call) giveUp() bool { return k.state.CompareAndSwap(waiting, gone) }
 
-// comesUp waits until there is news for k, whose caller leaves when its context
-// ends; false if it left.
-func (k *call) comesUp() bool {
-	ended := k.ctx.Done()
-	if ended == nil {
-		return true
-	}
+// outcome waits until k is over. Its caller may leave before it has begun.
+func (k *call) outcome() error {
+	var n news
 	select {
-	case n := <-k.news:
-		k.news <- n // for whoever reads it next
-		return true
-	case <-ended:
-		return !k.giveUp()
+	case n = <-k.news:
+	case <-k.ctx.Done():
+		if k.giveUp() {
+			return notBegun(k.ctx)
+		}
+		n = <-k.news
 	}
+	if !n.left {
+		return n.err
+	}
+	if n.panic != nil {
+		panic(n.panic)
+	}
+	runtime.Goexit()
+	return nil
 }
 
 // refuse answers a call that has not begun.

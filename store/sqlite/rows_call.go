@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"fmt"
 	"time"
 
 	calls "github.com/placet-dev/placet/call"
@@ -232,30 +231,4 @@ func (x rows) IdempotentCall(k calls.IdempotencyKey) (calls.IdempotencyKey, erro
 
 func (x rows) InsertIdempotent(k calls.IdempotencyKey) (bool, error) {
 	return x.one(insertIdempotentSQL, k.Space, k.Principal, k.Route, k.Key, k.Request, k.CallID, k.At, k.At.Add(-calls.KeptKeys))
-}
-
-const (
-	countSQL    = `SELECT n FROM counter WHERE space = ? AND name = ?`
-	subtractSQL = `UPDATE counter SET n = n + ? WHERE space = ? AND name = ?`
-	addSQL      = `INSERT INTO counter(space, name, n) VALUES (?, ?, ?) ON CONFLICT (space, name) DO UPDATE SET n = n + excluded.n`
-)
-
-func (x rows) Count(space, name string) (n int64, err error) {
-	_, err = x.h.queryRow(countSQL, []any{space, name}, func(r row) error {
-		n = r.int(0)
-		return nil
-	})
-	return n, err
-}
-
-func (x rows) Add(space, name string, n int64) error {
-	if n < 0 { // a row that would be inserted has to satisfy n >= 0, also where it only updates
-		found, err := x.one(subtractSQL, n, space, name)
-		if err == nil && !found {
-			err = fmt.Errorf("the counter %s of space %s would fall below zero", name, space)
-		}
-		return err
-	}
-	_, err := x.h.exec(addSQL, space, name, n)
-	return err
 }

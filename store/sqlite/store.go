@@ -43,8 +43,8 @@ type backend struct{ e *engine }
 
 var _ store.Backend = backend{}
 
-func (b backend) Update(ctx context.Context, fn func(store.Rows) error) error {
-	return b.e.update(ctx, func(h *handle) error { return fn(rows{h}) })
+func (b backend) Update(ctx context.Context, fn func(store.Rows) error, write func(all bool) error) error {
+	return b.e.run(&call{ctx: ctx, fn: func(h *handle) error { return fn(rows{h}) }, write: write})
 }
 
 func (b backend) View(ctx context.Context, fn func(store.Rows) error) error {

@@ -23,8 +23,11 @@ type writer struct {
 	seen  mark  // the last state that this process knows to be committed
 	main  stamp // the database file as this batch found it
 	queue queue
-	baton chan struct{} // a batch comes back from the last of its callers
 	done  chan struct{}
+
+	batch *batch // under way
+	alarm *time.Timer
+	again []*call // owed another try, each alone
 
 	life context.Context // ends the waits for locks, never a statement with work in it
 	stop context.CancelFunc
@@ -44,28 +47,37 @@ func newWriter(e *engine, c *conn, lock *lockFiles, m *markFile, seen mark) *wri
 	w := &writer{
 		e: e, c: c, lock: lock, mark: m, seen: seen,
 		queue: queue{woken: make(chan struct{}, 1)},
-		baton: make(chan struct{}, 1),
 		done:  make(chan struct{}),
 
 		maxWork: batchWork,
 		maxLog:  walLimit,
 	}
+	w.alarm = time.AfterFunc(e.o.Hooks.slow(), w.warn)
 	w.life, w.stop = context.WithCancel(context.Background())
+	w.alarm.Stop()
 	w.opened()
 	return w
 }
 
-// loop is the writer's goroutine.
+// loop is the writer's goroutine. A closure can end it; another one goes on then
+// where it was.
 func (w *writer) loop() {
-	defer close(w.done)
-	for w.queue.await() {
-		again := w.serve(nil)
-		for _, k := range again {
-			w.serve(k)
+	over := false
+	defer func() {
+		if over {
+			close(w.done)
+		} else {
+			go w.loop()
 		}
-		w.fold()
+	}()
+	for w.batch != nil || len(w.again) > 0 || w.queue.await() {
+		w.serve()
+		if len(w.again) == 0 {
+			w.fold()
+		}
 	}
 	w.queue.refuse(errClosed)
+	over = true
 }
 
 // close waits for the batch that has begun and refuses the rest.
@@ -96,23 +108,46 @@ func (w *writer) refuseNew() {
 	w.stop()
 }
 
-// serve runs one batch: all who wait, or k alone. It returns those who are owed
-// another try, because the batch died under somebody else.
-func (w *writer) serve(k *call) (again []*call) {
+// serve runs one batch: one of those who are owed another try, because their
+// batch died under somebody else; else all who wait. Or it goes on with the one
+// that is under way.
+func (w *writer) serve() {
+	if w.batch == nil && !w.beginNext() {
+		return
+	}
+	b := w.batch
+	w.alarm.Reset(w.e.o.Hooks.slow())
+	for k := b.next(); k != nil; k = b.next() {
+		b.turn(k)
+	}
+	b.err = w.end(b)
+	w.lock.unlock()
+	w.alarm.Stop()
+	w.batch = nil
+	w.answer(b)
+}
+
+// warn says that a closure keeps the batch: one that waits for another update
+// waits for ever.
+func (w *writer) warn() {
+	began := time.Unix(0, w.running.Load())
+	w.e.o.Logger.Warn("the store's only write transaction stays open", "path", w.e.path, "closure began", began)
+	w.alarm.Reset(10 * w.e.o.Hooks.slow())
+}
+
+func (w *writer) beginNext() bool {
+	var k *call
+	if len(w.again) > 0 {
+		k, w.again = w.again[0], w.again[1:]
+	}
 	b, err := w.begin(k)
 	if err != nil {
 		w.refuse(k, err)
-		return nil
+		return false
 	}
-	if k != nil {
-		b.alone, b.calls = true, []*call{k}
-		k.news <- news{batch: b}
-	} else {
-		b.handOn(nil)
-	}
-	w.await()
-	w.lock.unlock()
-	return w.answer(b)
+	b.only, b.alone = k, k != nil
+	w.batch = b
+	return true
 }
 
 // refuse answers those for whom no transaction could be begun.
@@ -334,23 +369,6 @@ func (w *writer) fallsShort(m meta, k mark, marked bool) string {
 	return ""
 }
 
-// await waits for the batch to end, and says so if a closure keeps it: one that
-// waits for another update waits for ever.
-func (w *writer) await() {
-	t := time.NewTimer(w.e.o.Hooks.slow())
-	defer t.Stop()
-	for {
-		select {
-		case <-w.baton:
-			return
-		case <-t.C:
-			began := time.Unix(0, w.running.Load())
-			w.e.o.Logger.Warn("the store's only write transaction stays open", "path", w.e.path, "closure began", began)
-			t.Reset(10 * w.e.o.Hooks.slow())
-		}
-	}
-}
-
 // end commits the batch, and the mark after it and before anyone is answered.
 func (w *writer) end(b *batch) error {
 	if err := b.commit(); err != nil {
@@ -374,17 +392,16 @@ func (w *writer) writeMark() {
 }
 
 // answer tells every caller how the batch ended, except those to be run again.
-func (w *writer) answer(b *batch) (again []*call) {
+func (w *writer) answer(b *batch) {
 	for _, k := range b.calls {
 		switch {
 		case k.left:
 		case b.again(k):
-			again = append(again, k)
+			w.again = append(w.again, k)
 		default:
 			k.news <- news{err: b.outcome(k)}
 		}
 	}
-	return again
 }
 
 // again reports whether k is owed another try: the batch died under somebody
