@@ -250,7 +250,7 @@ func (t *tx) PutDecision(prev decision.Decision, ch decision.Change) (err error)
 	defer t.note(&err)
 	next := ch.Next
 	next.Version = prev.Version + 1
-	whole := !slices.Contains(t.decisions, prev.ID)
+	vote, whole := ch.Vote, !slices.Contains(t.decisions, prev.ID)
 	if err := t.hold(&t.others, func() error {
 		won, err := t.UpdateDecision(prev, next, whole)
 		if err != nil {
@@ -259,8 +259,8 @@ func (t *tx) PutDecision(prev decision.Decision, ch decision.Change) (err error)
 		if !won {
 			return decision.ErrMoved.Say("Approval %s changed in the meantime; nothing was written.", prev.ID)
 		}
-		if ch.Vote != nil {
-			return t.InsertVote(*ch.Vote)
+		if vote != nil {
+			return t.InsertVote(*vote)
 		}
 		return nil
 	}); err != nil {

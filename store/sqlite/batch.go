@@ -133,6 +133,7 @@ func (b *batch) run(k *call, undo bool) {
 		if k.err = h.save(); k.err != nil {
 			return
 		}
+		h.began = time.Now() // a savepoint's time is not the closure's
 	}
 	defer func() { h.over = true }()
 	h.before = k.write

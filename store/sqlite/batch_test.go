@@ -27,17 +27,26 @@ var errLeft = errors.New("the caller left")
 
 func (b *bundle) togetherWith(ctxs []context.Context, fns ...func(*handle) error) []error {
 	b.t.Helper()
-	release := b.plug()
-	errs := make([]error, len(fns))
-	var wg sync.WaitGroup
+	ks := make([]*call, len(fns))
 	for i, fn := range fns {
+		ks[i] = &call{ctx: ctxs[i], fn: fn}
+	}
+	return b.togetherCalls(ks...)
+}
+
+func (b *bundle) togetherCalls(ks ...*call) []error {
+	b.t.Helper()
+	release := b.plug()
+	errs := make([]error, len(ks))
+	var wg sync.WaitGroup
+	for i, k := range ks {
 		before := b.queued()
 		errs[i] = errLeft
 		wg.Go(func() {
 			defer func() { _ = recover() }()
-			errs[i] = b.update(ctxs[i], fn)
+			errs[i] = b.run(k)
 		})
-		eventually(b.t, func() bool { return b.queued() > before || ctxs[i].Err() != nil })
+		eventually(b.t, func() bool { return b.queued() > before || k.ctx.Err() != nil })
 	}
 	release()
 	wg.Wait()

@@ -5,6 +5,7 @@
 //	open, migrate         a file becomes a store that can be used
 //	engine                Update, View, Watch and Close over the parts below
 //	queue, writer, batch  closures become few transactions: one commits for all who wait
+//	counters              what the closures of a batch add to counters, written once
 //	handle, row, conn     statements of one closure on one connection
 //	reader, gate, fold    reads, and how the log beside the database is kept small
 //	watch                 who is woken by which commit, ours and other processes'

@@ -376,7 +376,7 @@ func TestClockIsReadAfterTheLock(t *testing.T) {
 func TestSlowClosure(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{Hooks: &Hooks{Slow: time.Millisecond}})
-	slow := func(*handle) error { time.Sleep(5 * time.Millisecond); return nil }
+	slow := func(*handle) error { time.Sleep(60 * time.Millisecond); return nil }
 	if err := errors.Join(b.update(context.Background(), slow), b.view(context.Background(), slow)); err != nil {
 		t.Error(err)
 	}
@@ -385,7 +385,7 @@ func TestSlowClosure(t *testing.T) {
 			t.Errorf("the log does not say %q:\n%s", w, b.log.String())
 		}
 	}
-	strict := setup(t, Options{Hooks: &Hooks{Slow: time.Millisecond, SlowPanics: true}})
+	strict := setup(t, Options{Hooks: &Hooks{Slow: 50 * time.Millisecond, SlowPanics: true}})
 	for name, run := range map[string]func(context.Context, func(*handle) error) error{"Update": strict.update, "View": strict.view} {
 		func() {
 			defer func() {
