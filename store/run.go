@@ -25,18 +25,22 @@ func (t *tx) InsertRun(ch run.Change) (err error) {
 		return err
 	}
 	r.Head, r.Version = h.Head, 1
-	if err := t.Rows.InsertRun(r); err != nil {
+	if err := t.hold(&t.roots, func() error { return t.Rows.InsertRun(r) }); err != nil {
 		return err
 	}
 	h.written()
 	if r.Current.ID == "" {
 		return nil
 	}
-	return t.InsertStep(r.Current)
+	return t.insertStep(r.Current)
 }
 
-// PutRun writes the run's row last of what is the run's, so that it takes the
-// stream's head once. It needs no reading of prev: its head is the row's if the
+func (t *tx) insertStep(s run.Step) error {
+	return t.hold(&t.others, func() error { return t.InsertStep(s) })
+}
+
+// PutRun appends before it writes the run's row, which so takes the stream's head
+// once. It needs no reading of prev: its head is the row's if the
 // version is.
 func (t *tx) PutRun(prev run.Run, ch run.Change) (err error) {
 	defer t.note(&err)
@@ -47,12 +51,14 @@ func (t *tx) PutRun(prev run.Run, ch run.Change) (err error) {
 	}
 	next := ch.Next
 	next.Head, next.Version = h.Head, prev.Version+1
-	won, err := t.UpdateRun(prev, next)
-	if err != nil {
+	if err := t.hold(&t.roots, func() error {
+		won, err := t.UpdateRun(prev, next)
+		if err == nil && !won {
+			err = decision.ErrMoved.Say("Run %s changed in the meantime; nothing was written.", prev.ID)
+		}
 		return err
-	}
-	if !won {
-		return decision.ErrMoved.Say("Run %s changed in the meantime; nothing was written.", prev.ID)
+	}); err != nil {
+		return err
 	}
 	h.written()
 	return t.putSteps(prev.Current, ch)
@@ -64,10 +70,10 @@ func (t *tx) putSteps(prev run.Step, ch run.Change) error {
 		if err := t.putStep(prev, *ended); err != nil {
 			return err
 		}
-		return t.InsertStep(next)
+		return t.insertStep(next)
 	}
 	if prev.ID == "" && next.ID != "" {
-		return t.InsertStep(next)
+		return t.insertStep(next)
 	}
 	return t.putStep(prev, next)
 }
@@ -77,11 +83,13 @@ func (t *tx) putStep(prev, next run.Step) error {
 	if prev == next {
 		return nil
 	}
-	won, err := t.UpdateStep(prev, next)
-	if err == nil && !won {
-		err = decision.ErrMoved.Say("Step %d of run %s changed in the meantime; nothing was written.", prev.Index, prev.RunID)
-	}
-	return err
+	return t.hold(&t.others, func() error {
+		won, err := t.UpdateStep(prev, next)
+		if err == nil && !won {
+			err = decision.ErrMoved.Say("Step %d of run %s changed in the meantime; nothing was written.", prev.Index, prev.RunID)
+		}
+		return err
+	})
 }
 
 func (t *tx) RenewRun(id string, fence int64, until time.Time) (held bool, err error) {

@@ -130,7 +130,7 @@ func (t *tx) flush(all bool) (err error) {
 	if t.failed != nil {
 		return t.failed
 	}
-	if err := run(&t.roots); err != nil {
+	if err := writeAll(&t.roots); err != nil {
 		return err
 	}
 	if all {
@@ -138,7 +138,7 @@ func (t *tx) flush(all bool) (err error) {
 			return err
 		}
 	}
-	if err := run(&t.others); err != nil {
+	if err := writeAll(&t.others); err != nil {
 		return err
 	}
 	return t.insertEvents()
@@ -158,7 +158,7 @@ func (t *tx) end() { t.over = true }
 
 var errOver = errors.New("the transaction is over: a Tx is valid only inside its closure")
 
-func run(writes *[]func() error) error {
+func writeAll(writes *[]func() error) error {
 	for i, write := range *writes {
 		if err := write(); err != nil {
 			return err
