@@ -203,8 +203,10 @@ type Ended struct {
 
 // End writes the outcome of an attempt: to the attempt always, to the call while it
 // is the last attempt's to say. over: the run has ended, so the outcome is late.
-func (e *Executor) End(tx Tx, c *Case, s Started, out Outcome, over bool) (Ended, error) {
-	now, err := s.st.read(tx, false)
+// unmoved: the call is taken as its start wrote it, and read no more; decision.ErrMoved
+// where it is not.
+func (e *Executor) End(tx Tx, c *Case, s Started, out Outcome, over, unmoved bool) (Ended, error) {
+	now, err := s.st.read(tx, unmoved)
 	if err != nil {
 		return Ended{}, err
 	}

@@ -30,6 +30,7 @@ func (s *session) loop(ctx context.Context) (Run, error) {
 			return r, r.errLost() // the lease ended before the next step could be claimed
 		}
 		if err := s.turn(ctx); err != nil {
+			s.letGo(ctx, err)
 			return s.ended(err)
 		}
 	}
@@ -46,8 +47,12 @@ func (s *session) stopped(ctx context.Context) error {
 // ended is the answer where the loop could not go on.
 func (s *session) ended(err error) (Run, error) {
 	r := s.known()
-	if errors.Is(err, errOver) {
+	switch {
+	case errors.Is(err, errOver):
 		return r, nil
+	case errors.Is(err, errAgain):
+		err = ErrRunState.Say("Something of run %s was changed in the store while it was worked on; nothing was written.", r.ID).
+			Hint("Look at it: placet show %s.", r.ID)
 	}
 	return r, err
 }
@@ -143,9 +148,6 @@ func (s *session) undecided(ctx context.Context, err error) error {
 		if s.life.Err() != nil {
 			return s.known().errLost()
 		}
-		if ctx.Err() != nil {
-			return s.giveBack(ctx)
-		}
 		return ours.error
 	}
 	end := End{Status: Failed, Reason: AgentError, Detail: "The agent failed: " + clean(err.Error()), Kind: InvalidDecision}
@@ -162,14 +164,26 @@ func (s *session) undecided(ctx context.Context, err error) error {
 	})
 }
 
-// giveBack ends a step whose agent was interrupted, and releases the lease.
-func (s *session) giveBack(ctx context.Context) error {
-	return s.write(context.WithoutCancel(ctx), func(w *writing) error {
-		if err := w.step(Observe{Hold: w.hold, Kind: WasInterrupted, Message: "The process was stopped while the agent was asked."}); err != nil {
-			return err
+// letGo gives back the lease of a run that could not be gone on with, so that the
+// next process need not wait for its end. Where that fails the lease ends by itself.
+func (s *session) letGo(ctx context.Context, why error) {
+	if errors.Is(why, errOver) || errors.Is(why, ErrLeaseLost) || errors.Is(why, txn.ErrUnknown) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeOutcome)
+	defer cancel()
+	err := s.write(ctx, func(w *writing) error {
+		if w.run.Current.Status == Deciding {
+			err := w.step(Observe{Hold: w.hold, Kind: WasInterrupted, Message: "The process stopped before this step was carried out."})
+			if err != nil {
+				return err
+			}
 		}
 		return w.step(Release{w.hold})
 	})
+	if err != nil {
+		s.e.conf.Log.Warn("a run's lease could not be given back; it ends by itself", "run", s.known().ID, "error", err)
+	}
 }
 
 // record notes what the agent said, before anything looks at it.
@@ -378,11 +392,11 @@ const writeOutcome = 30 * time.Second
 // finish records an outcome, also where ctx has ended, and claims the next step.
 func (s *session) finish(ctx context.Context, c *call.Case, st call.Started, out call.Outcome) error {
 	unknown := false
-	err := s.persist(ctx, func(outer context.Context) error {
+	end := func(outer context.Context, unmoved bool) error {
 		return s.write(outer, func(w *writing) error {
 			unknown = false
 			c.Moved(w.run.ApprovalN)
-			ended, err := s.e.calls.End(w.tx, c, st, out, false)
+			ended, err := s.e.calls.End(w.tx, c, st, out, false, unmoved)
 			if err != nil {
 				return err
 			}
@@ -392,6 +406,13 @@ func (s *session) finish(ctx context.Context, c *call.Case, st call.Started, out
 			}
 			return s.outcome(ctx, w, out)
 		})
+	}
+	err := s.persist(ctx, func(outer context.Context) error {
+		err := end(outer, true)
+		if errors.Is(err, errAgain) { // its lease was renewed since
+			err = end(outer, false)
+		}
+		return err
 	})
 	switch {
 	case errors.Is(err, errOver), errors.Is(err, ErrLeaseLost):
@@ -440,7 +461,7 @@ func (s *session) recordLate(c *call.Case, st call.Started, out call.Outcome) {
 			if err != nil {
 				return err
 			}
-			_, err = s.e.calls.End(tx, c, st, out, r.Status.Terminal())
+			_, err = s.e.calls.End(tx, c, st, out, r.Status.Terminal(), false)
 			return err
 		})
 	})

@@ -110,19 +110,12 @@ func (s *session) settled(ctx context.Context) (*session, Run, error) {
 	if r := s.known(); err == nil && r.Status == Running {
 		return s, r, nil
 	}
-	s.close()
 	if err != nil {
-		s.letGo(ctx)
-		r, err := s.ended(err)
-		return nil, r, err
+		s.letGo(ctx, err)
 	}
-	return nil, s.known(), nil
-}
-
-// letGo gives back the lease of a run that could not be gone on with, so that the
-// next process need not wait for its end. Where that fails the lease ends by itself.
-func (s *session) letGo(ctx context.Context) {
-	_ = s.write(context.WithoutCancel(ctx), func(w *writing) error { return w.step(Release{w.hold}) })
+	s.close()
+	r, err := s.ended(err)
+	return nil, r, err
 }
 
 // settle finds out what became of an interrupted step and goes on: by Reconcile, the
