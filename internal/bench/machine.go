@@ -62,14 +62,17 @@ func cpuTime() time.Duration {
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
-// resident is the process's memory as the system counts it.
-func resident() string {
+// resident is the process's memory as the system counts it, peak the most there was.
+func resident() string { return ofStatus("VmRSS:") }
+func peak() string     { return ofStatus("VmHWM:") }
+
+func ofStatus(name string) string {
 	text, err := os.ReadFile("/proc/self/status")
 	if err != nil {
 		return "unknown"
 	}
 	for line := range strings.Lines(string(text)) {
-		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+		if rest, ok := strings.CutPrefix(line, name); ok {
 			var kb int64
 			if _, err := fmt.Sscan(rest, &kb); err == nil {
 				return size(kb << 10)

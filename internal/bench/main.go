@@ -39,31 +39,38 @@ var sections = []section{
 	{"canon", canonical},
 	{"start", start},
 	{"records", history},
+	{"steps", steps},
+	{"growth", growth},
+	{"waiting", waiting},
 }
 
 func main() {
-	if err := run(os.Args[1:]); err != nil {
+	if err := begin(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func run(args []string) error {
+func begin(args []string) error {
 	b := &bench{out: os.Stdout, parked: 2000, probed: 3000}
 	fs := flag.NewFlagSet("bench", flag.ExitOnError)
-	only := fs.String("only", "", "comma-separated sections; default: all of machine, count, rate, allowed, canon, start, records")
+	only := fs.String("only", "", "comma-separated sections; default: all of machine, count, rate, allowed, canon, start, records, steps, growth, waiting")
 	fs.DurationVar(&b.slice, "slice", time.Second, "how long one side is measured before it is the other's turn")
 	fs.IntVar(&b.rounds, "rounds", 5, "turns of each side")
 	fs.Int64Var(&b.records, "records", 1_000_000, "decided records in the long file")
 	fs.IntVar(&b.callers, "callers", 0, "measure rates only with so many callers: 1, 16 or 256; default: all three")
 	dir := fs.String("dir", "", "where the temporary databases lie; default: the system's place")
 	profile := fs.String("cpuprofile", "", "write a CPU profile of the sections to this file")
+	long := fs.Bool("growth", false, "with -probe, measure long runs instead")
 	probe := fs.String("probe", "", "measure this process's memory on a store (used by the bench itself)")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
+	if *probe != "" && *long {
+		return probeGrowth(ctx, b, *probe)
+	}
 	if *probe != "" {
 		return probeMemory(ctx, b, *probe)
 	}
