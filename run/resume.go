@@ -230,7 +230,7 @@ func (e *engine) takeInto(ctx context.Context, r Run, take func(Take) Command, t
 	var next Run
 	err := e.update(ctx, func(tx Tx) (err error) {
 		next = Run{}
-		if err := tx.LockRun(r.ID); err != nil {
+		if err := tx.LockRun(r); err != nil {
 			return err
 		}
 		w := &writing{tx: tx, run: r, now: e.clock(tx), ch: Change{Next: r}}
@@ -288,7 +288,7 @@ func (e *engine) stillWaiting(ctx context.Context, p paused, fn func(w *writing)
 	var next Run
 	err := e.update(ctx, func(tx Tx) (err error) {
 		next = Run{}
-		if err := tx.LockRun(p.run.ID); err != nil {
+		if err := tx.LockRun(p.run); err != nil {
 			return err
 		}
 		w := &writing{tx: tx, run: p.run, now: e.clock(tx), ch: Change{Next: p.run}}

@@ -213,8 +213,10 @@ type Tx interface {
 	call.Tx
 	// Run reads a run with its last step and, in a write transaction, locks it; [ErrNotFound].
 	Run(id string) (Run, error)
-	// LockRun locks a run that is judged on as it was read before.
-	LockRun(id string) error
+	// LockRun locks a run that is judged on as it was read before. What is appended to
+	// its stream then follows the head that it was read with; PutRun holds that
+	// against the row.
+	LockRun(r Run) error
 	// Runs lists, newest first.
 	Runs(q Query) ([]Run, error)
 	// InsertRun writes a new run, and its first step if it has one.

@@ -99,7 +99,7 @@ func (s *session) write(ctx context.Context, fn func(w *writing) error) error {
 		var ended *Step
 		err := s.e.update(ctx, func(tx Tx) (err error) {
 			next, ended = Run{}, nil
-			if err := tx.LockRun(r.ID); err != nil {
+			if err := tx.LockRun(r); err != nil {
 				return err
 			}
 			w := &writing{tx: tx, run: r, now: s.e.clock(tx), ch: Change{Next: r}, hold: Hold{

@@ -17,6 +17,15 @@ func (t *tx) Run(id string) (run.Run, error) {
 	return r, err
 }
 
+func (t *tx) LockRun(r run.Run) error {
+	if err := t.Rows.LockRun(r.ID); err != nil {
+		return err
+	}
+	r.Head.Stream = r.Stream()
+	t.know(r.Head, r.Space)
+	return nil
+}
+
 func (t *tx) InsertRun(ch run.Change) (err error) {
 	defer t.note(&err)
 	r := ch.Next
