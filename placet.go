@@ -11,6 +11,7 @@ import (
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/policy"
+	"github.com/placet-dev/placet/run"
 	"github.com/placet-dev/placet/tool"
 	"github.com/placet-dev/placet/txn"
 )
@@ -25,6 +26,11 @@ type Config struct {
 	// ApprovalTTL bounds how long a request may stay pending, GrantTTL how old a
 	// yes may be when it is acted on. Default: 0, no limit.
 	ApprovalTTL, GrantTTL time.Duration
+	// Agent makes the decisions of agents' runs. Default: none, and no run is started.
+	Agent run.Agent
+	// Reconcile says what became of a run's step whose process was lost, before the
+	// tool or a person is asked. Default: nobody does.
+	Reconcile run.ReconcileFunc
 	// Observer hears of each event after its commit. Default: nobody.
 	Observer event.Observer
 	// Sweep is how often overdue approvals and lost attempts are looked after
@@ -37,6 +43,7 @@ type Config struct {
 // Placet is the engines over one store.
 type Placet struct {
 	Calls    *call.Executor
+	Runs     *run.Driver
 	Operator decision.Operator
 
 	every time.Duration
@@ -74,7 +81,11 @@ func Open(c Config) (*Placet, error) {
 		c.Log = slog.Default()
 	}
 	return &Placet{
-		Calls:    call.NewExecutor(calls),
+		Calls: call.NewExecutor(calls),
+		Runs: run.NewDriver(run.Config{
+			Store: c.Store, Agent: c.Agent, Policy: c.Policy, Tools: c.Tools, Guards: c.Guards, Observer: c.Observer, Reconcile: c.Reconcile,
+			ApprovalTTL: c.ApprovalTTL, GrantTTL: c.GrantTTL, Log: c.Log,
+		}),
 		Operator: decision.Operator{Store: c.Store, Observer: c.Observer},
 		every:    c.Sweep,
 		log:      c.Log,
@@ -121,10 +132,12 @@ func (p *Placet) sweep(ctx context.Context, done chan<- struct{}) {
 	}
 }
 
-// Stop ends the sweeps, waits for tools that outlived their time limit so that
-// their outcomes are stored, and returns when that is done or ctx ends. It does
-// not close the store. Stopping twice, or before Start, is fine.
+// Stop ends the sweeps, lets runs end their present step and give their leases back,
+// waits for tools that outlived their time limit so that their outcomes are stored,
+// and returns when that is done or ctx ends. It does not close the store. Stopping
+// twice, or before Start, is fine; no run is started afterwards.
 func (p *Placet) Stop(ctx context.Context) error {
+	p.Runs.Stop()
 	p.mu.Lock()
 	stop, done := p.stop, p.done
 	p.stop, p.done = nil, nil
@@ -137,5 +150,5 @@ func (p *Placet) Stop(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
-	return p.Calls.Wait(ctx)
+	return errors.Join(p.Calls.Wait(ctx), p.Runs.Wait(ctx))
 }

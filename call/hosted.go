@@ -194,6 +194,13 @@ func (e *Executor) Invoke(ctx context.Context, c *Case, s Started, holds func() 
 	return outcomeOf(out)
 }
 
+// Hold counts a run that is worked on, so that [Executor.Wait] waits for it, until
+// done is called.
+func (e *Executor) Hold() (done func()) {
+	e.working.add()
+	return e.working.done
+}
+
 // Ended is what an outcome made of a call.
 type Ended struct {
 	Call  Call

@@ -185,6 +185,9 @@ func (d *Driver) StartWithID(ctx context.Context, runID, goal string, limits Lim
 
 // begin makes a run and claims its first step.
 func (e *engine) begin(ctx context.Context, runID, goal string, limits Limits, opts []Option) (*session, error) {
+	if e.isStopping() {
+		return nil, ErrStopped.Say("The process is stopping; no run was made.")
+	}
 	r := Run{ID: runID, Space: e.conf.Space, Goal: goal, Limits: limits, ContinueBy: call.ByCaller}
 	for _, f := range opts {
 		f(&r)
@@ -303,11 +306,12 @@ func (d *Driver) Cancel(ctx context.Context, runID, by, note string) error {
 var ErrStopped = fault.Sentinel(fault.Unavailable, "stopped", "The process is stopping; the run goes on when it is resumed.")
 
 // Stop makes every loop of this driver end after its present step and give its
-// lease back. They return [ErrStopped]. It returns at once.
+// lease back. They return [ErrStopped], and so does whatever is begun later. Stop
+// returns at once; Wait waits.
 func (d *Driver) Stop() { d.stop() }
 
-// Wait waits for tools that outlived their time limit, so that their late outcomes
-// are recorded, or until ctx ends.
+// Wait waits for this driver's loops, and for tools that outlived their time limit so
+// that their late outcomes are recorded, or until ctx ends.
 func (d *Driver) Wait(ctx context.Context) error { return d.calls.Wait(ctx) }
 
 func (e *engine) isStopping() bool {

@@ -36,6 +36,9 @@ func (d *Driver) resumeAs(ctx context.Context, runID string, f FlowRef) (Run, er
 	if d.misuse != nil {
 		return Run{}, d.misuse
 	}
+	if d.isStopping() {
+		return Run{}, ErrStopped
+	}
 	r, err := d.read(ctx, runID)
 	if err != nil {
 		return r, err
