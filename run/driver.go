@@ -176,6 +176,7 @@ func (d *Driver) StartWithID(ctx context.Context, runID, goal string, limits Lim
 	if d.misuse != nil {
 		return Run{}, d.misuse
 	}
+	defer d.calls.Hold()()
 	s, err := d.begin(ctx, runID, goal, limits, opts)
 	if err != nil {
 		return Run{}, err

@@ -18,7 +18,6 @@ import (
 
 // loop works on the run until it waits or ends.
 func (s *session) loop(ctx context.Context) (Run, error) {
-	defer s.e.calls.Hold()()
 	defer s.close()
 	for {
 		r := s.known()

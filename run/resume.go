@@ -36,6 +36,7 @@ func (d *Driver) resumeAs(ctx context.Context, runID string, f FlowRef) (Run, er
 	if d.misuse != nil {
 		return Run{}, d.misuse
 	}
+	defer d.calls.Hold()()
 	if d.isStopping() {
 		return Run{}, ErrStopped
 	}
