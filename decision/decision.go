@@ -3,6 +3,7 @@ package decision
 import (
 	"bytes"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/placet-dev/placet/event"
@@ -32,7 +33,7 @@ const (
 	Consumed   Status = "consumed"   // spent: the tool was started, or the denial returned
 )
 
-// Statuses lists them.
+// Statuses lists those of approvals. A question is pending, resolved, withdrawn or expired.
 func Statuses() []Status {
 	return []Status{Pending, Approved, Rejected, Expired, Withdrawn, Superseded, Consumed}
 }
@@ -101,6 +102,12 @@ type Decision struct {
 	Reason       string // the policy's word; may carry text a model chose
 	ForbidEdits  bool
 
+	// Of a question.
+	Prompt         string
+	Options        []string
+	Form           []byte // a flat JSON Schema of what else is asked for; nil: nothing
+	IdempotencyKey string // by which its asker repeats it; empty: none
+
 	RunID, CallID, StepID string // the ids that Request holds, to search by
 	Node                  string // of a flow's node
 	Tool                  string
@@ -121,6 +128,7 @@ type Decision struct {
 	DecidedAt        time.Time
 	Verified         bool // the principal was proved to somebody other than the store's own user
 	Note             string
+	Input            []byte // what a question's form asked for; nil: nothing
 	EditedArgs       []byte // what runs instead; nil: not edited
 	EditedDigest     string
 	EffectiveDigest  string // binds EditedArgs to Digest
@@ -149,6 +157,7 @@ type Vote struct {
 	Principal    string
 	By           string
 	Choice       Choice
+	Input        []byte
 	Shown        string
 	EditedDigest string
 	Note         string
@@ -178,6 +187,9 @@ func ReservedMetadata(key string) bool {
 
 // Binding recomputes the digest from the fields that it covers.
 func (d Decision) Binding() (string, error) {
+	if d.Type == Question {
+		return d.questionDigest()
+	}
 	return request.ApprovalDigest(d.Kind, d.Capability, d.Presentation, d.Request)
 }
 
@@ -188,6 +200,9 @@ func (d Decision) Intact() error {
 	if err != nil || got != d.Digest {
 		return ErrApprovalHash.Say("The stored content of approval %s does not match its digest.", d.ID).
 			Hint("It was altered in the store. Reject it and ask again.")
+	}
+	if d.Type == Question {
+		return nil
 	}
 	if r, err := request.Decode(d.Request); err != nil || !d.names(r) {
 		return ErrApprovalHash.Say("The ids of approval %s are not those of its request.", d.ID).
@@ -250,12 +265,13 @@ func (d Decision) Same(o Decision) bool {
 		d.Kind == o.Kind && d.Digest == o.Digest && d.ArgsDigest == o.ArgsDigest && d.SpentDigest == o.SpentDigest &&
 		d.EditedDigest == o.EditedDigest && d.EffectiveDigest == o.EffectiveDigest && d.Owner == o.Owner &&
 		bytes.Equal(d.Request, o.Request) && bytes.Equal(d.Capability, o.Capability) &&
-		bytes.Equal(d.Presentation, o.Presentation) && bytes.Equal(d.EditedArgs, o.EditedArgs)
+		bytes.Equal(d.Presentation, o.Presentation) && bytes.Equal(d.EditedArgs, o.EditedArgs) && bytes.Equal(d.Input, o.Input)
 }
 
 // Clone is a copy that shares no memory with d.
 func (d Decision) Clone() Decision {
-	for _, b := range []*[]byte{&d.Capability, &d.Presentation, &d.Request, &d.EditedArgs} {
+	d.Options = slices.Clone(d.Options)
+	for _, b := range []*[]byte{&d.Capability, &d.Presentation, &d.Request, &d.EditedArgs, &d.Form, &d.Input} {
 		*b = bytes.Clone(*b)
 	}
 	d.Metadata = maps.Clone(d.Metadata)
@@ -286,9 +302,11 @@ type Tx interface {
 	Decision(id string) (Decision, error)
 	// LockDecision locks the owner's root, then reads the decision.
 	LockDecision(id string) (Decision, error)
+	// DecisionByKey reads the owner's question with that idempotency key; [ErrNotFound].
+	DecisionByKey(owner Ref, key string) (Decision, error)
 	// Decisions lists, newest first.
 	Decisions(q Query) ([]Decision, error)
-	// Due lists open approvals whose deadline lies before now, oldest first.
+	// Due lists open decisions whose deadline lies before now, oldest first.
 	Due(now time.Time, limit int) ([]Decision, error)
 	// InsertDecision writes a new one and its events to the owner's stream.
 	InsertDecision(d Decision, es ...event.Event) error
@@ -314,6 +332,15 @@ type Owner interface {
 	Cancel(by, note string, now time.Time) error
 }
 
+// Asker is an owner that asks questions: it says whether it may, and counts them.
+type Asker interface {
+	Owner
+	// Asking: nil where one more question may be asked; [ErrRunState] where the owner
+	// has ended, [ErrTooManyPending] at its limits. It is counted in this transaction,
+	// and n is its number.
+	Asking(now time.Time) (n int64, err error)
+}
+
 // Query selects decisions, newest first.
 type Query struct {
 	Space  string
@@ -323,6 +350,7 @@ type Query struct {
 	RunID  string
 	CallID string
 	StepID string
+	JobID  string
 	After  string // id of the last one seen
 	Limit  int    // 1 to 500; 0 means 50
 	Prefix string // of the id

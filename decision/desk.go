@@ -47,6 +47,13 @@ func (d Decision) Requested() event.Event {
 	if actor == "" {
 		actor = event.System
 	}
+	if d.Type == Question {
+		expires := ""
+		if !d.ExpiresAt.IsZero() {
+			expires = d.ExpiresAt.UTC().Format("2006-01-02T15:04:05.000000Z")
+		}
+		return d.event(event.DecisionRequested, actor, askedPayload{d.ID, d.Prompt, d.Options, d.Form, expires})
+	}
 	return d.event(event.ApprovalRequested, actor, requestedPayload{d.ID, d.Kind, d.Reason, d.Digest})
 }
 
@@ -62,16 +69,42 @@ func Settle(tx Tx, prev Decision, ch Change, now time.Time) error {
 	return own.Settled(ch.Next, now)
 }
 
+// target is the decision that is meant.
+type target struct {
+	id   string
+	of   Type   // empty: any
+	root string // the run or job it has to belong to; empty: any
+}
+
+// names refuses a decision that is not the one meant, as if it were not there.
+func (t target) names(d Decision) error {
+	root := d.RunID
+	if d.Type == Question {
+		root = d.Owner.ID
+	}
+	switch {
+	case (t.of == "" || d.Type == t.of) && (t.root == "" || t.root == root):
+		return nil
+	case t.of == Question && t.root != "":
+		return ErrNotFound.Say("Job %s has no question %s.", t.root, t.id)
+	case t.of == Question:
+		return ErrNotFound.Say("There is no question %s.", t.id)
+	case t.root != "":
+		return ErrNotFound.Say("Run %s has no approval %s.", t.root, t.id)
+	}
+	return ErrNotFound.Say("There is no approval %s.", t.id)
+}
+
 // apply locks, reads the clock, asks the owner, steps and writes: the whole of a
-// decision's transaction. runID, if given, is the run the decision has to belong to.
-func (o Operator) apply(tx Tx, id, runID string, command func(epoch int64, waiting error) Command) (Change, error) {
-	d, err := tx.LockDecision(id)
+// decision's transaction.
+func (o Operator) apply(tx Tx, t target, command func(epoch int64, waiting error) Command) (Change, error) {
+	d, err := tx.LockDecision(t.id)
 	if err != nil {
 		return Change{}, err
 	}
 	now := o.clock(tx) // not before: the wait for the lock may have passed the deadline (case 052)
-	if d.Type != Approval || runID != "" && d.RunID != runID {
-		return Change{}, notFound(id, runID)
+	if err := t.names(d); err != nil {
+		return Change{}, err
 	}
 	own, err := tx.Owner(d.Owner)
 	if err != nil {
@@ -84,21 +117,14 @@ func (o Operator) apply(tx Tx, id, runID string, command func(epoch int64, waiti
 		}
 	}
 	ch, err := d.Step(command(tx.Epoch(), waiting), now)
-	if err != nil {
-		return Change{}, err
+	if err != nil || ch.Repeated {
+		return ch, err
 	}
 	if err := tx.PutDecision(d, ch); err != nil {
 		return Change{}, err
 	}
 	ch.Next.Version = d.Version + 1 // as it is stored now
 	return ch, own.Settled(ch.Next, now)
-}
-
-func notFound(id, runID string) error {
-	if runID != "" {
-		return ErrNotFound.Say("Run %s has no approval %s.", runID, id)
-	}
-	return ErrNotFound.Say("There is no approval %s.", id)
 }
 
 // Operator decides for people: it needs a store and neither agent, tools nor
@@ -165,7 +191,7 @@ func (o Operator) decide(ctx context.Context, runID, id string, a Answer, bound 
 			return Decision{}, err
 		}
 	}
-	return o.run(ctx, id, runID, func(epoch int64, waiting error) Command {
+	return o.run(ctx, target{id, Approval, runID}, func(epoch int64, waiting error) Command {
 		cmd.Waiting, cmd.Epoch = waiting, epoch
 		return cmd
 	})
@@ -177,7 +203,7 @@ func (o Operator) Withdraw(ctx context.Context, approvalID, by, note string) (De
 	if err := CheckAnswer(Answer{By: by, Note: note}); err != nil {
 		return Decision{}, err
 	}
-	return o.run(ctx, approvalID, "", func(_ int64, waiting error) Command {
+	return o.run(ctx, target{id: approvalID, of: Approval}, func(_ int64, waiting error) Command {
 		return Withdraw{By: by, Principal: o.Principal, Note: note, MayOwn: o.MayOwn, Waiting: waiting}
 	})
 }
@@ -197,7 +223,7 @@ func (o Operator) Cancel(ctx context.Context, runID, by, note string) error {
 	})
 }
 
-// ExpireDue expires up to limit overdue approvals and grants, each in a
+// ExpireDue expires up to limit overdue approvals, grants and questions, each in a
 // transaction of its own, and says how many. Of several sweepers each finds
 // only what the others left.
 func (o Operator) ExpireDue(ctx context.Context, limit int) (int, error) {
@@ -220,16 +246,16 @@ func (o Operator) ExpireDue(ctx context.Context, limit int) (int, error) {
 	return n, err
 }
 
-// Expire ends one overdue approval or grant: [ErrNotPending] if it is not overdue.
-func (o Operator) Expire(ctx context.Context, approvalID string) (Decision, error) {
-	return o.run(ctx, approvalID, "", func(int64, error) Command { return Expire{} })
+// Expire ends one overdue approval, grant or question: [ErrNotPending] if it is not overdue.
+func (o Operator) Expire(ctx context.Context, id string) (Decision, error) {
+	return o.run(ctx, target{id: id}, func(int64, error) Command { return Expire{} })
 }
 
 // run applies a command, which is made of the store's life and of what the owner said.
-func (o Operator) run(ctx context.Context, id, runID string, command func(epoch int64, waiting error) Command) (Decision, error) {
+func (o Operator) run(ctx context.Context, t target, command func(epoch int64, waiting error) Command) (Decision, error) {
 	var ch Change
 	err := event.Update(ctx, o.Store, o.Observer, func(tx Tx) (err error) {
-		ch, err = o.apply(tx, id, runID, command)
+		ch, err = o.apply(tx, t, command)
 		return err
 	})
 	if err != nil {

@@ -73,6 +73,9 @@ func StandingOf(err error) (Standing, bool) {
 }
 
 func (d Decision) errNotPending() *fault.Error {
+	if d.Type == Question {
+		return d.errAnswered()
+	}
 	if d.Status == Expired {
 		return d.errExpired()
 	}
@@ -94,7 +97,22 @@ func (d Decision) notPending() *fault.Error {
 	return ErrNotPending.Say("Approval %s is already %s%s.", d.ID, d.Status, byWhom(d)).With(d.Standing())
 }
 
+// errAnswered names how a question ended otherwise.
+func (d Decision) errAnswered() *fault.Error {
+	switch d.Status {
+	case Withdrawn:
+		return ErrWithdrawn.Say("Question %s was withdrawn.", d.ID).With(d.Standing())
+	case Expired:
+		return d.errExpired()
+	}
+	return ErrNotPending.Say("Question %s is %s%s.", d.ID, d.Status, byWhom(d)).With(d.Standing())
+}
+
 func (d Decision) errExpired() *fault.Error {
+	if d.Type == Question {
+		return ErrExpired.Say("Question %s expired at %s.", d.ID, d.ExpiresAt.UTC().Format(time.RFC3339Nano)).
+			Hint("Ask again.").With(d.Standing())
+	}
 	at := d.ExpiresAt
 	if d.Choice == ChoiceApprove {
 		at = d.GrantExpiresAt

@@ -77,8 +77,8 @@ func (o Operator) Show(ctx context.Context, approvalID string) (Shown, error) {
 	var s Shown
 	err := txn.View(ctx, o.Store, func(tx Tx) error {
 		d, err := tx.Decision(approvalID)
-		if err == nil && d.Type != Approval {
-			err = notFound(approvalID, "")
+		if err == nil {
+			err = target{id: approvalID, of: Approval}.names(d)
 		}
 		s = o.shown(tx, d)
 		return err
@@ -103,8 +103,8 @@ func ApprovalReason(ctx context.Context, s txn.Store, runID, approvalID string) 
 		if err != nil {
 			return err
 		}
-		if d.Type != Approval || runID != "" && d.RunID != runID {
-			return notFound(approvalID, runID)
+		if err := (target{approvalID, Approval, runID}).names(d); err != nil {
+			return err
 		}
 		es, err := tx.Events(event.Query{
 			Stream: d.Owner.Stream(), Types: []event.Type{event.ApprovalRequested}, Subject: d.ID, Limit: 1,

@@ -33,6 +33,7 @@ type Withdraw struct {
 	By, Principal, Note string
 	MayOwn              bool // the principal may take back what others asked for
 	Waiting             error
+	OwnerEnds           bool // its owner ends in this transaction: it is withdrawn also where it is overdue
 }
 
 // Consume spends a grant on an attempt, or returns a denial (Attempt 0).
@@ -58,14 +59,21 @@ type Change struct {
 	Vote   *Vote
 	Events []event.Event // for the owner's stream
 	Refuse error         // committed with the rest, then returned to the caller; nil: accepted
+	// Repeated: the command asked for what stands already; there is nothing to write.
+	Repeated bool
 }
 
 // Step judges a command. It is pure: the same decision, command and time give
 // the same answer. An error means that there is nothing to write.
 func (d Decision) Step(cmd Command, now time.Time) (Change, error) {
+	if err := d.takes(cmd); err != nil {
+		return Change{}, err
+	}
 	switch cmd := cmd.(type) {
 	case Decide:
 		return d.decide(cmd, now)
+	case Resolve:
+		return d.resolve(cmd, now)
 	case Expire:
 		return d.expire(now)
 	case Withdraw:
@@ -78,6 +86,23 @@ func (d Decision) Step(cmd Command, now time.Time) (Change, error) {
 		return d.close()
 	}
 	panic(fmt.Sprintf("decision: unknown command %T", cmd))
+}
+
+// takes refuses what can only be done to the other type of decision.
+func (d Decision) takes(cmd Command) error {
+	switch cmd.(type) {
+	case Expire, Withdraw, Close:
+		return nil
+	case Resolve:
+		if d.Type != Question {
+			return ErrUsage.Say("%s is an approval, not a question.", d.ID).Hint("Decide it with placet approve or placet reject.")
+		}
+		return nil
+	}
+	if d.Type == Question {
+		return ErrUsage.Say("%s is a question, not an approval.", d.ID).Hint("Answer it with placet resolve.")
+	}
+	return nil
 }
 
 // decide follows spec 1.3: the first failure is the answer.
@@ -201,15 +226,25 @@ func (d Decision) expired(now time.Time, refuse bool) Change {
 		d.SettledAt = now
 	}
 	d.Status, d.Open = Expired, false
-	ch := Change{Next: d, Events: []event.Event{d.event(event.ApprovalExpired, event.System, approvalPayload{d.ID})}}
+	ch := Change{Next: d, Events: []event.Event{d.expiredEvent()}}
 	if refuse {
 		ch.Refuse = d.errExpired()
 	}
 	return ch
 }
 
+func (d Decision) expiredEvent() event.Event {
+	if d.Type == Question {
+		return d.event(event.DecisionExpired, event.System, questionPayload{d.ID})
+	}
+	return d.event(event.ApprovalExpired, event.System, approvalPayload{d.ID})
+}
+
 func (d Decision) withdraw(cmd Withdraw, now time.Time) (Change, error) {
-	if d.Owner.Kind != OwnerCall {
+	if d.Type == Question && d.Status == Withdrawn { // once more is fine
+		return Change{Next: d, Repeated: true}, nil
+	}
+	if d.Type == Approval && d.Owner.Kind != OwnerCall {
 		return Change{}, ErrUsage.Say("Only a call's approval can be withdrawn; %s belongs to a %s.", d.ID, d.Owner.Kind).
 			Hint("Cancel the run: placet cancel %s.", d.Owner.ID)
 	}
@@ -219,7 +254,7 @@ func (d Decision) withdraw(cmd Withdraw, now time.Time) (Change, error) {
 	if cmd.Waiting != nil {
 		return Change{}, cmd.Waiting
 	}
-	if d.Overdue(now) {
+	if d.Overdue(now) && !cmd.OwnerEnds {
 		return d.expired(now, true), nil
 	}
 	if cmd.Principal != "" && cmd.Principal != d.RequestedBy && !cmd.MayOwn {
@@ -227,6 +262,10 @@ func (d Decision) withdraw(cmd Withdraw, now time.Time) (Change, error) {
 			Hint("Reject it instead.")
 	}
 	d.Status, d.Open, d.SettledAt, d.Note = Withdrawn, false, now, cmd.Note
+	if d.Type == Question {
+		e := d.event(event.DecisionWithdrawn, cmd.By, withdrawnPayload{d.ID, cmd.By})
+		return Change{Next: d, Events: []event.Event{e}}, fits(e, MaxEventBytes)
+	}
 	return Change{Next: d, Events: []event.Event{d.event(event.ApprovalWithdrawn, cmd.By, approvalPayload{d.ID})}}, nil
 }
 

@@ -34,6 +34,14 @@ const (
 	EventRedacted      Type = "event.redacted"
 )
 
+// Types of a job's questions (spec 4.5).
+const (
+	DecisionRequested Type = "decision_requested"
+	DecisionResolved  Type = "decision_resolved"
+	DecisionWithdrawn Type = "decision_withdrawn"
+	DecisionExpired   Type = "decision_expired"
+)
+
 // Types of runs, their steps and their flows (spec 4.5).
 const (
 	RunCreated       Type = "run.created"

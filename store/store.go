@@ -39,6 +39,7 @@ type Rows interface {
 
 	Decision(id string) (decision.Decision, error)
 	LockDecision(id string) (decision.Decision, error)
+	DecisionByKey(owner decision.Ref, key string) (decision.Decision, error)
 	Decisions(q decision.Query) ([]decision.Decision, error)
 	Due(now time.Time, limit int) ([]decision.Decision, error)
 	InsertDecision(d decision.Decision) error

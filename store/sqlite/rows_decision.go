@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/placet-dev/placet/decision"
@@ -10,29 +11,39 @@ const (
 	decisionColumns = `id, space, type, owner_kind, owner_id, n, kind, capability, presentation, request, digest, spec_digest,
 		args_digest, spent_digest, reason, forbid_edits, run_id, call_id, step_id, node, tool, requested_by, metadata, created_at,
 		expires_at, grant_ttl, status, open, needs, choice, decided_by, decided_principal, decided_at, verified, note, edited_args,
-		edited_digest, effective_digest, grant_expires_at, epoch, settled_at, consumed_at, consumed_by, version`
+		edited_digest, effective_digest, grant_expires_at, epoch, settled_at, consumed_at, consumed_by, version,
+		prompt, options, form, idempotency_key, input`
 	// askedColumns are what a decision has when it is asked; the others begin with their defaults.
 	askedColumns = `id, space, type, owner_kind, owner_id, n, kind, capability, presentation, request, digest, spec_digest,
 		args_digest, spent_digest, reason, forbid_edits, run_id, call_id, step_id, node, tool, requested_by, metadata, created_at,
-		expires_at, grant_ttl, needs, epoch, due_at`
+		expires_at, grant_ttl, needs, epoch, due_at, prompt, options, form, idempotency_key`
 	insertDecisionSQL = `INSERT INTO decision(` + askedColumns + `)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
-	insertVoteSQL = `INSERT INTO vote(decision_id, principal, by, choice, shown, edited_digest, note, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	insertVoteSQL = `INSERT INTO vote(decision_id, principal, by, choice, input, shown, edited_digest, note, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`
 )
 
 var (
-	selectDecisions = `SELECT ` + selected(decisionColumns) + ` FROM decision`
-	decisionSQL     = selectDecisions + ` WHERE id = ?`
-	dueSQL          = selectDecisions + ` WHERE due_at < ? ORDER BY due_at LIMIT ?`
+	selectDecisions  = `SELECT ` + selected(decisionColumns) + ` FROM decision`
+	decisionSQL      = selectDecisions + ` WHERE id = ?`
+	decisionByKeySQL = selectDecisions + ` WHERE owner_kind = ? AND owner_id = ? AND idempotency_key = ?`
+	dueSQL           = selectDecisions + ` WHERE due_at < ? ORDER BY due_at LIMIT ?`
 )
 
-func (x rows) Decision(id string) (d decision.Decision, err error) {
-	found, err := x.h.queryRow(decisionSQL, []any{id}, func(r row) (err error) {
+func (x rows) Decision(id string) (decision.Decision, error) {
+	return x.decision("There is no approval or question "+id+".", decisionSQL, id)
+}
+
+func (x rows) DecisionByKey(owner decision.Ref, key string) (decision.Decision, error) {
+	return x.decision("The key is not in use.", decisionByKeySQL, string(owner.Kind), owner.ID, key)
+}
+
+func (x rows) decision(missing, sql string, args ...any) (d decision.Decision, err error) {
+	found, err := x.h.queryRow(sql, args, func(r row) (err error) {
 		d, err = scanDecision(r)
 		return err
 	})
 	if err == nil && !found {
-		err = decision.ErrNotFound.Say("There is no approval %s.", id)
+		err = decision.ErrNotFound.Say("%s", missing)
 	}
 	return d, err
 }
@@ -42,6 +53,10 @@ func (x rows) LockDecision(id string) (decision.Decision, error) { return x.Deci
 
 func scanDecision(r row) (decision.Decision, error) {
 	meta, err := scanMetadata(r.bytes(22))
+	var options []string
+	if o := r.bytes(45); err == nil && o != nil {
+		err = json.Unmarshal(o, &options)
+	}
 	return decision.Decision{
 		ID: r.str(0), Space: r.str(1), Type: decision.Type(r.str(2)),
 		Owner: decision.Ref{Kind: decision.OwnerKind(r.str(3)), ID: r.str(4)}, N: r.int(5),
@@ -54,6 +69,7 @@ func scanDecision(r row) (decision.Decision, error) {
 		DecidedBy: r.str(30), DecidedPrincipal: r.str(31), DecidedAt: r.time(32), Verified: r.bool(33), Note: r.str(34),
 		EditedArgs: r.bytes(35), EditedDigest: r.str(36), EffectiveDigest: r.str(37), GrantExpiresAt: r.time(38), Epoch: r.int(39),
 		SettledAt: r.time(40), ConsumedAt: r.time(41), ConsumedBy: r.int(42), Version: r.int(43),
+		Prompt: string(r.bytes(44)), Options: options, Form: r.bytes(46), IdempotencyKey: r.str(47), Input: r.bytes(48),
 	}, err
 }
 
@@ -63,10 +79,16 @@ func (x rows) InsertDecision(d decision.Decision) error {
 	if err != nil {
 		return err
 	}
+	var options []byte
+	if d.Options != nil {
+		if options, err = json.Marshal(d.Options); err != nil {
+			return err
+		}
+	}
 	_, err = x.h.exec(insertDecisionSQL,
 		d.ID, d.Space, string(d.Type), string(d.Owner.Kind), d.Owner.ID, d.N, d.Kind, d.Capability, d.Presentation, d.Request, d.Digest, d.SpecDigest,
 		d.ArgsDigest, d.SpentDigest, d.Reason, d.ForbidEdits, d.RunID, d.CallID, d.StepID, d.Node, d.Tool, d.RequestedBy, metadata, d.CreatedAt,
-		d.ExpiresAt, micros(d.GrantTTL), d.Needs, d.Epoch, d.ExpiresAt)
+		d.ExpiresAt, micros(d.GrantTTL), d.Needs, d.Epoch, d.ExpiresAt, blob(d.Prompt), options, d.Form, text(d.IdempotencyKey))
 	if err != nil || d.Status == decision.Pending && d.Open {
 		return err
 	}
@@ -78,7 +100,7 @@ func (x rows) InsertDecision(d decision.Decision) error {
 func asAsked(d decision.Decision) decision.Decision {
 	d.Status, d.Open, d.Choice, d.Version = decision.Pending, true, "", 1
 	d.DecidedBy, d.DecidedPrincipal, d.DecidedAt, d.Verified, d.Note = "", "", time.Time{}, false, ""
-	d.EditedArgs, d.EditedDigest, d.EffectiveDigest = nil, "", ""
+	d.Input, d.EditedArgs, d.EditedDigest, d.EffectiveDigest = nil, nil, "", ""
 	d.GrantExpiresAt, d.SettledAt, d.ConsumedAt, d.ConsumedBy = time.Time{}, time.Time{}, time.Time{}, 0
 	return d
 }
@@ -93,6 +115,7 @@ func (x rows) UpdateDecision(prev, d decision.Decision, whole bool) (bool, error
 	u.time(`decided_at`, prev.DecidedAt, d.DecidedAt)
 	u.bool(`verified`, prev.Verified, d.Verified)
 	u.str(`note`, prev.Note, d.Note)
+	u.bytes(`input`, prev.Input, d.Input)
 	u.bytes(`edited_args`, prev.EditedArgs, d.EditedArgs)
 	u.str(`edited_digest`, prev.EditedDigest, d.EditedDigest)
 	u.str(`effective_digest`, prev.EffectiveDigest, d.EffectiveDigest)
@@ -124,10 +147,11 @@ func (u *update) same(d decision.Decision) {
 	u.and(`capability`, d.Capability)
 	u.and(`presentation`, d.Presentation)
 	u.and(`edited_args`, d.EditedArgs)
+	u.and(`input`, d.Input)
 }
 
 func (x rows) InsertVote(v decision.Vote) error {
-	_, err := x.h.exec(insertVoteSQL, v.DecisionID, v.Principal, v.By, string(v.Choice), v.Shown, v.EditedDigest, v.Note, v.At)
+	_, err := x.h.exec(insertVoteSQL, v.DecisionID, v.Principal, v.By, string(v.Choice), v.Input, v.Shown, v.EditedDigest, v.Note, v.At)
 	return err
 }
 
@@ -161,6 +185,9 @@ func (x rows) Decisions(q decision.Query) ([]decision.Decision, error) {
 	w := where{}
 	if q.CallID != "" {
 		w.and(`owner_kind = 'call' AND owner_id = ?`, q.CallID)
+	}
+	if q.JobID != "" {
+		w.and(`owner_kind = 'job' AND owner_id = ?`, q.JobID)
 	}
 	w.and(`space = ?`, q.Space)
 	w.and(`type = ?`, string(q.Type), q.Type != "")

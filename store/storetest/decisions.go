@@ -36,24 +36,28 @@ func decisions(t *testing.T, b Backend) {
 func decisionReadBack(w *world) {
 	c := w.insertCall(parkedCall())
 	full := spentDecision(pendingDecision(c))
-	whole(w, full, pendingDecision(c))
+	answered := answeredQuestion(c)
+	whole(w, full, pendingDecision(c), answered)
 	bare := decision.Decision{
 		ID: "apr_bare", Space: c.Space, Type: decision.Question, Owner: c.Root(), N: 3, Needs: 1, Status: decision.Pending,
 		CreatedAt: moment(0), Version: 1,
 	}
 	second := pendingDecision(c)
 	second.N = 2
-	for _, d := range []*decision.Decision{&full, &second, &bare} {
+	for _, d := range []*decision.Decision{&full, &second, &bare, &answered} {
 		got := w.insertDecision(*d)
 		d.Version = got.Version // it only ever grows
 		w.same(*d, got)
 	}
-	for _, d := range []decision.Decision{full, second, bare} {
+	for _, d := range []decision.Decision{full, second, bare, answered} {
 		w.same(d, read(w, func(tx store.Tx) (decision.Decision, error) { return tx.LockDecision(d.ID) }))
 		w.same([]decision.Decision{d}, read(w, func(tx store.Tx) ([]decision.Decision, error) {
 			return tx.Decisions(decision.Query{Space: d.Space, Prefix: d.ID})
 		}))
 	}
+	w.same(answered, read(w, func(tx store.Tx) (decision.Decision, error) {
+		return tx.DecisionByKey(answered.Owner, answered.IdempotencyKey)
+	}))
 	w.write(func(tx store.Tx) error { // read in the transaction that writes, too
 		got, err := tx.LockDecision(full.ID)
 		w.same(full, got)

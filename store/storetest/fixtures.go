@@ -106,6 +106,16 @@ func spentDecision(d decision.Decision) decision.Decision {
 	return d
 }
 
+// answeredQuestion is a question with every field that only one can have.
+func answeredQuestion(c call.Call) decision.Decision {
+	return decision.Decision{
+		ID: id.New(id.Question), Space: c.Space, Type: decision.Question, Owner: c.Root(), N: 4, Digest: "question",
+		Prompt: "Continue past epoch 40?", Options: []string{"yes", "no"}, Form: []byte(`{"type":"object"}`), IdempotencyKey: "key-1",
+		RequestedBy: "agent:ana", CreatedAt: moment(0), Status: decision.Resolved, Needs: 1, Choice: "yes", Input: []byte(`{"epochs": 5}`),
+		DecidedBy: "Ana", DecidedAt: moment(3), SettledAt: moment(3), Note: "fine", Epoch: 1, Version: 1,
+	}
+}
+
 // insertDecision writes an approval below a call that exists.
 func (w *world) insertDecision(d decision.Decision) decision.Decision {
 	w.Helper()

@@ -283,6 +283,7 @@ CREATE TABLE decision(
 ) STRICT;
 
 CREATE INDEX decision_pending ON decision(space, id) WHERE status = 'pending';
+CREATE UNIQUE INDEX decision_key ON decision(owner_kind, owner_id, idempotency_key) WHERE idempotency_key IS NOT NULL;
 CREATE INDEX decision_due ON decision(due_at) WHERE due_at IS NOT NULL;
 
 -- One person's answer. With needs = 1 the first settles.

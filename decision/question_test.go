@@ -1,0 +1,176 @@
+package decision_test
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/placet-dev/placet/decision"
+	"github.com/placet-dev/placet/event"
+)
+
+// question is a pending question of a job.
+func question(t *testing.T) decision.Decision {
+	t.Helper()
+	q, err := decision.Asking{
+		Prompt: "Continue past epoch 40?", Options: []string{"yes", "no", "yes"}, Timeout: time.Hour, By: "bot",
+		Form: []byte(`{"type":"object","properties":{"epochs":{"type":"integer"}}}`),
+	}.Checked()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := q.Asked("dec_1", event.MainSpace, decision.Ref{Kind: decision.OwnerJob, ID: "job_1"}, 1, noon, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func yes(d decision.Decision) decision.Resolve {
+	return decision.Resolve{Choice: "yes", By: reviewer, Checked: d.Digest, Epoch: 1}
+}
+
+func TestAskingIsChecked(t *testing.T) {
+	t.Parallel()
+	ask := decision.Asking{Prompt: "Go on?"}
+	with := func(change func(*decision.Asking)) decision.Asking {
+		q := ask
+		change(&q)
+		return q
+	}
+	for name, q := range map[string]decision.Asking{
+		"no prompt":            with(func(q *decision.Asking) { q.Prompt = "" }),
+		"a blank prompt":       with(func(q *decision.Asking) { q.Prompt = " \n\t" }),
+		"a long prompt":        with(func(q *decision.Asking) { q.Prompt = strings.Repeat("ä", decision.MaxPrompt+1) }),
+		"NUL":                  with(func(q *decision.Asking) { q.Prompt = "a\x00" }),
+		"no UTF-8":             with(func(q *decision.Asking) { q.Prompt = "a\xff" }),
+		"no options":           with(func(q *decision.Asking) { q.Options = []string{} }),
+		"many options":         with(func(q *decision.Asking) { q.Options = strings.Split(strings.Repeat("a,", 50)+"a", ",") }),
+		"a blank option":       with(func(q *decision.Asking) { q.Options = []string{"a", " "} }),
+		"a long option":        with(func(q *decision.Asking) { q.Options = []string{strings.Repeat("x", 201)} }),
+		"half a second":        with(func(q *decision.Asking) { q.Timeout = 500 * time.Millisecond }),
+		"a negative time":      with(func(q *decision.Asking) { q.Timeout = -time.Second }),
+		"more than ten years":  with(func(q *decision.Asking) { q.Timeout = decision.MaxTimeout + time.Second }),
+		"a form of no object":  with(func(q *decision.Asking) { q.Form = []byte(`{"type":"string"}`) }),
+		"a form with a list":   with(func(q *decision.Asking) { q.Form = []byte(`{"type":"object","properties":{"a":{"type":"array"}}}`) }),
+		"a form of no schema":  with(func(q *decision.Asking) { q.Form = []byte(`{"type":7}`) }),
+		"a form without names": with(func(q *decision.Asking) { q.Form = []byte(`{"type":"object"}`) }),
+	} {
+		if _, err := q.Checked(); !errors.Is(err, decision.ErrUsage) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	q, err := ask.Checked()
+	if err != nil || len(q.Options) != 2 || q.Options[0] != "approve" || q.Options[1] != "deny" {
+		t.Errorf("%+v, %v", q, err)
+	}
+}
+
+// Bytes are counted, not characters: 10,000 emoji are 40,000 bytes.
+func TestAskingFitsItsEvent(t *testing.T) {
+	t.Parallel()
+	q, err := decision.Asking{Prompt: strings.Repeat("\U0001F642", decision.MaxPrompt), MaxEventBytes: 40_000}.Checked()
+	if err != nil {
+		t.Fatal(err)
+	}
+	owner := decision.Ref{Kind: decision.OwnerJob, ID: "job_1"}
+	if _, err := q.Asked("dec_1", event.MainSpace, owner, 1, noon, 1); !errors.Is(err, decision.ErrTooLarge) {
+		t.Errorf("40,000 bytes and a bit: %v", err)
+	}
+	q.MaxEventBytes = 0
+	if q, err = q.Checked(); err != nil {
+		t.Fatal(err)
+	}
+	d, err := q.Asked("dec_1", event.MainSpace, owner, 1, noon, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told struct {
+		Prompt string `json:"prompt"`
+	}
+	if err := json.Unmarshal(d.Requested().Payload, &told); err != nil || told.Prompt != q.Prompt {
+		t.Errorf("the event tells %d characters, %v", len(told.Prompt), err)
+	}
+	r := yes(d)
+	r.Choice, r.MaxEventBytes = "approve", 20
+	if _, err := d.Step(r, noon); !errors.Is(err, decision.ErrTooLarge) {
+		t.Errorf("an answer of more than 20 bytes: %v", err)
+	}
+}
+
+func TestResolve(t *testing.T) {
+	t.Parallel()
+	d := question(t)
+	answered := step(t, d, yes(d), noon)
+	if answered.Status != decision.Resolved || answered.Choice != "yes" || answered.Open || answered.DecidedBy != reviewer {
+		t.Fatalf("%+v", answered)
+	}
+	ch, err := answered.Step(yes(d), noon.Add(2*time.Hour))
+	if err != nil || !ch.Repeated || len(ch.Events) != 0 || ch.Vote != nil {
+		t.Errorf("the same answer again: %+v, %v", ch, err)
+	}
+	other := func(change func(*decision.Resolve)) decision.Resolve {
+		r := yes(d)
+		change(&r)
+		return r
+	}
+	late := noon.Add(time.Hour + time.Microsecond)
+	withdrawn := step(t, d, decision.Withdraw{By: "bot"}, noon)
+	expired := step(t, d, decision.Expire{}, late)
+	for name, tt := range map[string]struct {
+		of   decision.Decision
+		cmd  decision.Command
+		want error
+	}{
+		"another choice":           {answered, other(func(r *decision.Resolve) { r.Choice = "no" }), decision.ErrChoiceConflict},
+		"another input":            {answered, other(func(r *decision.Resolve) { r.Input = []byte(`{"epochs":5}`) }), decision.ErrChoiceConflict},
+		"not offered":              {d, other(func(r *decision.Resolve) { r.Choice = "maybe" }), decision.ErrNotOffered},
+		"withdrawn":                {withdrawn, yes(d), decision.ErrWithdrawn},
+		"expired":                  {expired, yes(d), decision.ErrExpired},
+		"its owner has ended":      {d, other(func(r *decision.Resolve) { r.Waiting = decision.ErrRunState }), decision.ErrRunState},
+		"its own question":         {d, other(func(r *decision.Resolve) { r.Principal = "bot" }), decision.ErrSelfDecision},
+		"input that does not fit":  {d, other(func(r *decision.Resolve) { r.Unfit = decision.ErrUsage }), decision.ErrUsage},
+		"input of another form":    {d, other(func(r *decision.Resolve) { r.Checked = "other" }), decision.ErrApprovalChanged},
+		"a withdrawal afterwards":  {answered, decision.Withdraw{By: "bot"}, decision.ErrNotPending},
+		"an approval's yes":        {d, approve(), decision.ErrUsage},
+		"an approval's spending":   {d, decision.Consume{Attempt: 1}, decision.ErrUsage},
+		"an answer to an approval": {asked(t), yes(d), decision.ErrUsage},
+	} {
+		if ch, err := tt.of.Step(tt.cmd, noon); !errors.Is(err, tt.want) {
+			t.Errorf("%s: %v, %+v", name, err, ch)
+		}
+	}
+	if s, ok := decision.StandingOf(answered.ErrDecided()); !ok || s.Choice != "yes" {
+		t.Errorf("the standing answer is %+v", s)
+	}
+}
+
+func TestResolveAtTheDeadline(t *testing.T) {
+	t.Parallel()
+	d := question(t)
+	if ch, err := d.Step(yes(d), d.ExpiresAt); err != nil || ch.Next.Status != decision.Resolved {
+		t.Errorf("at the instant: %v, %s", err, ch.Next.Status)
+	}
+	for name, cmd := range map[string]decision.Command{"resolve": yes(d), "withdraw": decision.Withdraw{By: "bot"}} {
+		ch, err := d.Step(cmd, d.ExpiresAt.Add(time.Microsecond))
+		if err != nil || ch.Next.Status != decision.Expired || !errors.Is(ch.Refuse, decision.ErrExpired) || len(ch.Events) != 1 ||
+			ch.Events[0].Type != event.DecisionExpired {
+			t.Errorf("%s just after: %+v, %v", name, ch, err)
+		}
+	}
+	ch, err := d.Step(decision.Withdraw{By: event.System, OwnerEnds: true}, d.ExpiresAt.Add(time.Hour))
+	if err != nil || ch.Next.Status != decision.Withdrawn || ch.Refuse != nil {
+		t.Errorf("its owner ends: %+v, %v", ch, err)
+	}
+}
+
+func TestWithdrawTwice(t *testing.T) {
+	t.Parallel()
+	d := step(t, question(t), decision.Withdraw{By: "bot"}, noon)
+	ch, err := d.Step(decision.Withdraw{By: "bot"}, noon)
+	if err != nil || !ch.Repeated || len(ch.Events) != 0 {
+		t.Errorf("%+v, %v", ch, err)
+	}
+}
