@@ -8,9 +8,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/placet-dev/placet/decision"
+	"github.com/placet-dev/placet/request"
 	"github.com/placet-dev/placet/tool"
 )
 
@@ -121,13 +123,31 @@ func (w *Witness) Count(callID string) int {
 // Missing is a [Match] for an honest reviewer: the call was interrupted and left
 // no line, so that running it again does no harm.
 func (w *Witness) Missing(d decision.Decision) bool {
-	return Interrupted(d) && w.Count(d.CallID) == 0
+	return Interrupted(d) && !w.left(d)
 }
 
 // Done is a [Match] for an honest reviewer: the call was interrupted after it
 // had left its line, so that it should not run again.
 func (w *Witness) Done(d decision.Decision) bool {
-	return Interrupted(d) && w.Count(d.CallID) > 0
+	return Interrupted(d) && w.left(d)
+}
+
+// left reports whether the call behind d left a line. The approval of a run's step does
+// not name its call: there it is one of the same run, tool and arguments.
+func (w *Witness) left(d decision.Decision) bool {
+	w.t.Helper()
+	if d.StepID == "" {
+		return w.Count(d.CallID) > 0
+	}
+	req, err := request.Decode(d.Request)
+	if err != nil {
+		w.t.Errorf("approval %s: %v", d.ID, err)
+		return true
+	}
+	args, err := json.Marshal(json.RawMessage(req.Args)) // as lines have them
+	return err != nil || slices.ContainsFunc(w.Lines(), func(l Line) bool {
+		return l.RunID == d.RunID && l.Tool == d.Tool && string(l.Args) == string(args)
+	})
 }
 
 // Probe is a tool's probe that looks for the call's line.

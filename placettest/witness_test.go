@@ -10,7 +10,9 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/placettest"
+	"github.com/placet-dev/placet/request"
 	"github.com/placet-dev/placet/tool"
 )
 
@@ -74,5 +76,30 @@ func TestWitnessProbe(t *testing.T) {
 	}
 	if got, err := w.Probe().Probe(t.Context(), c); err != nil || got.Outcome != tool.ProbeSucceeded {
 		t.Errorf("after: %+v %v", got, err)
+	}
+}
+
+// The approval of a run's step names no call; its line is found all the same.
+func TestWitnessOfAStep(t *testing.T) {
+	t.Parallel()
+	w := placettest.NewWitness(t)
+	asked := func(runID, args string) decision.Decision {
+		req, err := request.Request{RunID: runID, StepID: "stp_1", Tool: w.Tool("refund").Spec, Args: []byte(args)}.JSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return decision.Decision{Kind: decision.KindInterrupted, RunID: runID, StepID: "stp_1", Tool: "refund", Request: req}
+	}
+	c := tool.Call{CallID: "c", RunID: "run_1", Tool: "refund", Args: []byte(`{"to": "<ana>"}`)}
+	if _, err := w.Tool("refund").Run.Run(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	if d := asked("run_1", `{"to": "<ana>"}`); !w.Done(d) || w.Missing(d) {
+		t.Error("the step's line was not found")
+	}
+	for _, d := range []decision.Decision{asked("run_2", `{"to": "<ana>"}`), asked("run_1", `{"to": "<ben>"}`)} {
+		if w.Done(d) || !w.Missing(d) {
+			t.Error("another step's line was found")
+		}
 	}
 }
