@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/placet-dev/placet/call"
@@ -51,21 +52,51 @@ func (e *engine) nodeApproval(w *writing, p Proposal) (decision.Decision, error)
 			return decision.Decision{}, request.ErrUnencodable.Because(err)
 		}
 	}
-	d := decision.Decision{
+	d := decision.Decision{Kind: kindNode, Presentation: shown, Request: req, Reason: clean(p.Text), RunID: r.ID, Node: p.Node, Metadata: r.Metadata}
+	if d.ArgsDigest, err = request.ArgsDigest(p.Args); err != nil {
+		return d, err
+	}
+	if d.Digest, err = d.Binding(); err != nil {
+		return d, err
+	}
+	return e.openNode(w, d), nil
+}
+
+// openNode is what d asks for as a new question of the run.
+func (e *engine) openNode(w *writing, d decision.Decision) decision.Decision {
+	r := w.run
+	n := decision.Decision{
 		ID: e.conf.NewID(id.Approval), Space: r.Space, Type: decision.Approval, Owner: r.Ref(), N: r.ApprovalN + 1,
-		Kind: kindNode, Presentation: shown, Request: req, Reason: clean(p.Text), ForbidEdits: true,
-		RunID: r.ID, Node: p.Node, RequestedBy: r.Principal, Metadata: r.Metadata,
+		Kind: d.Kind, Presentation: d.Presentation, Request: d.Request, Digest: d.Digest, ArgsDigest: d.ArgsDigest,
+		Reason: d.Reason, ForbidEdits: true, RunID: d.RunID, Node: d.Node, RequestedBy: r.Principal, Metadata: d.Metadata,
 		GrantTTL: shorter(e.conf.GrantTTL, r.Limits.GrantTTL), Status: decision.Pending, Open: true, Needs: 1,
 		CreatedAt: w.now, Epoch: w.tx.Epoch(),
 	}
 	if ttl := shorter(e.conf.ApprovalTTL, r.Limits.ApprovalTTL); ttl > 0 {
-		d.ExpiresAt = w.now.Add(ttl)
+		n.ExpiresAt = w.now.Add(ttl)
 	}
-	if d.ArgsDigest, err = request.ArgsDigest(p.Args); err != nil {
-		return d, err
-	}
-	d.Digest, err = d.Binding()
-	return d, err
+	return n
+}
+
+// askNodeAnew replaces a yes of an earlier life of the store: what follows the node may
+// already have been done after the backup was taken (design §4, rule 9).
+func (e *engine) askNodeAnew(ctx context.Context, p paused) (*session, Run, error) {
+	return e.stillWaiting(ctx, p, func(w *writing) error {
+		ch, err := p.on.Step(decision.Supersede{}, w.now)
+		if err != nil {
+			return err
+		}
+		if err := w.tx.PutDecision(p.on, ch); err != nil {
+			return err
+		}
+		d := e.openNode(w, p.on)
+		d.Reason = strings.TrimSpace("The store was restored to " + w.tx.RestoredTo().UTC().Format(time.RFC3339) +
+			"; this may have been agreed to, and what follows may have been done, after that. " + d.Reason)
+		if err := decision.Ask(w.tx, d, call.DefaultMaxPending); err != nil {
+			return err
+		}
+		return w.step(Pause{Approval: d})
+	})
 }
 
 func plainNode(p Proposal) ([]byte, error) {

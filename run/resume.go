@@ -21,7 +21,7 @@ import (
 //
 // Nothing is started on an error: [ErrNotFound], [ErrRunState] (it has ended, waits,
 // or another process was faster), [ErrRunLeased] (it is worked on),
-// [ErrApprovalHash] (a row was altered), tool.ErrUnknownTool, or the policy's own.
+// [ErrApprovalHash] (a row was altered), tool.ErrUnknown, or the policy's own.
 func (d *Driver) Resume(ctx context.Context, runID string) (Run, error) {
 	return d.resumeAs(ctx, runID, FlowRef{})
 }
@@ -85,16 +85,17 @@ func (e *engine) reopen(ctx context.Context, r Run) (*session, Run, error) {
 
 // paused is a waiting run with what it waits for.
 type paused struct {
-	run Run
-	on  decision.Decision
-	c   *call.Case // nil: of a flow's approval
-	now time.Time  // the engine's clock
+	run   Run
+	on    decision.Decision
+	c     *call.Case // nil: of a flow's approval
+	now   time.Time  // the engine's clock
+	epoch int64      // life of the store
 }
 
 func (e *engine) readPaused(ctx context.Context, runID string) (paused, error) {
 	var p paused
 	err := txn.View(ctx, e.conf.Store, func(tx Tx) (err error) {
-		p = paused{now: e.clock(tx)}
+		p = paused{now: e.clock(tx), epoch: tx.Epoch()}
 		if p.run, err = e.find(tx, runID); err != nil {
 			return err
 		}
@@ -116,9 +117,12 @@ func (e *engine) readPaused(ctx context.Context, runID string) (paused, error) {
 // bound holds the record that the run waits on against the run: [ErrApprovalHash].
 func (r Run) bound(d decision.Decision) error {
 	s := r.Current
+	node, step := "", s.ID
+	if s.CallID == "" { // a flow's approval: its request names the node, and no step
+		node, step = s.Node, ""
+	}
 	fits := s.Status == AwaitingApproval && s.ApprovalID == d.ID && r.ApprovalID == d.ID && d.N == r.ApprovalN &&
-		d.Owner == r.Ref() && d.RunID == r.ID && d.Space == r.Space && d.Node == s.Node &&
-		(d.StepID == s.ID || s.Node != "" && s.CallID == "") && d.Tool == s.Tool
+		d.Owner == r.Ref() && d.RunID == r.ID && d.Space == r.Space && d.Node == node && d.StepID == step && d.Tool == s.Tool
 	if fits {
 		return nil
 	}
@@ -407,22 +411,11 @@ func (e *engine) resumeNode(ctx context.Context, p paused) (*session, Run, error
 	if err := p.on.SoundGrant(); err != nil {
 		return nil, p.run, err
 	}
-	return e.resumeInto(ctx, p, func(s *session, w *writing) error {
-		d, err := w.tx.Decision(p.on.ID)
-		if err != nil {
-			return err
-		}
-		if !d.Same(p.on) {
-			return decision.ErrMoved.Say("Approval %s changed in the meantime; nothing was written.", d.ID)
-		}
-		ch, err := d.Step(decision.Consume{Attempt: 1}, w.now)
-		if err != nil {
-			return err
-		}
-		if ch.Refuse != nil {
-			return ch.Refuse
-		}
-		if err := w.tx.PutDecision(d, ch); err != nil {
+	if p.on.Epoch < p.epoch {
+		return e.askNodeAnew(ctx, p)
+	}
+	s, r, err := e.resumeInto(ctx, p, func(s *session, w *writing) error {
+		if err := w.spendNode(p.on); err != nil {
 			return err
 		}
 		if err := w.step(Observe{Hold: w.hold, Kind: ToolResult}); err != nil {
@@ -430,4 +423,24 @@ func (e *engine) resumeNode(ctx context.Context, p paused) (*session, Run, error
 		}
 		return s.next(ctx, w)
 	})
+	if errors.Is(err, ErrApprovalExpired) { // since it was looked at
+		return e.expire(ctx, p)
+	}
+	return s, r, err
+}
+
+// spendNode spends the yes to a flow's approval, if it is still what was looked at:
+// PutDecision holds all of it against the row.
+func (w *writing) spendNode(d decision.Decision) error {
+	if d.Epoch < w.tx.Epoch() {
+		return decision.ErrMoved.Say("The life of the store changed in the meantime; nothing was written.")
+	}
+	ch, err := d.Step(decision.Consume{Attempt: 1}, w.now)
+	if err == nil {
+		err = ch.Refuse
+	}
+	if err != nil {
+		return err
+	}
+	return w.tx.PutDecision(d, ch)
 }
