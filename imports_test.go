@@ -30,6 +30,7 @@ var law = map[string]string{
 	"decision":         "fault canon txn event tool request policy internal/id",
 	"call":             "fault canon txn event tool request policy decision internal/id internal/process",
 	"run":              "fault canon txn event tool request policy decision call internal/id internal/process",
+	"flow":             "fault canon txn event tool request policy decision call run internal/id internal/process",
 	"store":            "fault canon txn event tool request policy decision call run internal/id",
 	"store/storetest":  "fault canon txn event tool request policy decision call run store internal/id internal/process",
 	"store/sqlite":     "fault canon txn event tool request policy decision call run store internal/id internal/migrate",

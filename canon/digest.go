@@ -15,6 +15,7 @@ const (
 	DomainTool     = "placet/tool/v1"     // a tool's specification
 	DomainArgs     = "placet/args/v1"     // the arguments of a call
 	DomainEdited   = "placet/edited/v1"   // an approval's digest with that of the edited arguments
+	DomainFlow     = "placet/flow/v1"     // a flow's definition
 )
 
 // Digest returns [DigestPrefix] and the lower-case hexadecimal SHA-256 of domain,
