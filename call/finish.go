@@ -140,7 +140,7 @@ func (e *Executor) answerLate(tx Tx, c Call) error {
 	var ch decision.Change
 	switch d.Status {
 	case decision.Pending:
-		ch, err = d.Step(decision.Withdraw{By: event.System, Note: "The outcome became known."}, now)
+		ch, err = d.Step(decision.Withdraw{By: event.System, Note: "The outcome became known.", ByRuntime: true}, now)
 	case decision.Approved:
 		ch, err = d.Step(decision.Supersede{}, now)
 	default:

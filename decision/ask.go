@@ -168,7 +168,7 @@ func CloseQuestions(tx Tx, space string, owner Ref) error {
 			return err
 		}
 		for _, d := range ds {
-			ch, err := d.Step(Withdraw{By: event.System, Note: "The job has ended.", MayOwn: true, OwnerEnds: true}, tx.Now())
+			ch, err := d.Step(Withdraw{By: event.System, Note: "The job has ended.", MayOwn: true, ByRuntime: true}, tx.Now())
 			if err != nil {
 				return err
 			}

@@ -160,7 +160,7 @@ func TestResolveAtTheDeadline(t *testing.T) {
 			t.Errorf("%s just after: %+v, %v", name, ch, err)
 		}
 	}
-	ch, err := d.Step(decision.Withdraw{By: event.System, OwnerEnds: true}, d.ExpiresAt.Add(time.Hour))
+	ch, err := d.Step(decision.Withdraw{By: event.System, ByRuntime: true}, d.ExpiresAt.Add(time.Hour))
 	if err != nil || ch.Next.Status != decision.Withdrawn || ch.Refuse != nil {
 		t.Errorf("its owner ends: %+v, %v", ch, err)
 	}

@@ -33,7 +33,10 @@ type Withdraw struct {
 	By, Principal, Note string
 	MayOwn              bool // the principal may take back what others asked for
 	Waiting             error
-	OwnerEnds           bool // its owner ends in this transaction: it is withdrawn also where it is overdue
+	// ByRuntime: nobody has to answer any more, because its owner ends or the outcome
+	// became known in this transaction. Then it does not matter whose it is or whether
+	// it is overdue.
+	ByRuntime bool
 }
 
 // Consume spends a grant on an attempt, or returns a denial (Attempt 0).
@@ -244,7 +247,7 @@ func (d Decision) withdraw(cmd Withdraw, now time.Time) (Change, error) {
 	if d.Type == Question && d.Status == Withdrawn { // once more is fine
 		return Change{Next: d, Repeated: true}, nil
 	}
-	if d.Type == Approval && d.Owner.Kind != OwnerCall {
+	if d.Type == Approval && d.Owner.Kind != OwnerCall && !cmd.ByRuntime {
 		return Change{}, ErrUsage.Say("Only a call's approval can be withdrawn; %s belongs to a %s.", d.ID, d.Owner.Kind).
 			Hint("Cancel the run: placet cancel %s.", d.Owner.ID)
 	}
@@ -254,7 +257,7 @@ func (d Decision) withdraw(cmd Withdraw, now time.Time) (Change, error) {
 	if cmd.Waiting != nil {
 		return Change{}, cmd.Waiting
 	}
-	if d.Overdue(now) && !cmd.OwnerEnds {
+	if d.Overdue(now) && !cmd.ByRuntime {
 		return d.expired(now, true), nil
 	}
 	if cmd.Principal != "" && cmd.Principal != d.RequestedBy && !cmd.MayOwn {

@@ -114,8 +114,9 @@ func (s *session) tick() {
 
 func (s *session) renew() error {
 	r := s.known()
-	return txn.Update(context.Background(), s.e.conf.Store, func(tx Tx) error {
-		until := tx.Now().Add(s.e.conf.LeaseTTL)
+	var until time.Time
+	err := txn.Update(context.Background(), s.e.conf.Store, func(tx Tx) error {
+		until = tx.Now().Add(s.e.conf.LeaseTTL)
 		held, err := tx.RenewRun(r.ID, r.Fence, until)
 		switch {
 		case err != nil:
@@ -127,4 +128,13 @@ func (s *session) renew() error {
 		}
 		return nil
 	})
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.run.Fence == r.Fence && s.run.LeaseUntil.Before(until) && !s.run.LeaseUntil.IsZero() {
+		s.run.LeaseUntil = until
+	}
+	return nil
 }

@@ -139,7 +139,9 @@ func (s *session) adopt(next Run, ended *Step, asked time.Time) {
 	if s.loaded && ended != nil {
 		s.steps = append(s.steps, *ended)
 	}
-	s.run = next
+	if next.Version > s.run.Version { // else the agent's meter has told of a later one
+		s.run = next
+	}
 	s.mu.Unlock()
 	s.keeper.extend(asked)
 }
@@ -156,7 +158,7 @@ func (s *session) refresh(ctx context.Context) (moved bool, err error) {
 	mine := r.Fence == s.run.Fence && r.Epoch == s.run.Epoch
 	switch {
 	case mine && r.Status == s.run.Status && r.Current.ID == s.run.Current.ID && r.Current.Status == s.run.Current.Status:
-		s.run.Version, s.run.Head, s.run.LeaseUntil = r.Version, r.Head, r.LeaseUntil
+		s.run = r
 		return moved, nil
 	case r.Status.Terminal():
 		s.run = r
