@@ -18,27 +18,42 @@ const (
 	foldAgain = 200 * time.Millisecond // between two attempts
 	foldStuck = 2 * time.Second        // after one that met a read which does not end
 	foldLook  = 4                      // batches between two looks at the log's size
+	foldRest  = 4 * foldLook           // batches between its two halves, which so are not one long wait
 )
 
 // fold keeps the log small. It runs between batches, after their callers have
-// been answered: first it copies what can be copied while reads go on, then it
-// holds up new reads for the short rest.
+// been answered: first it copies what can be copied while reads go on, then, some
+// batches later, it holds up new reads for the short rest.
 func (w *writer) fold() {
 	w.batches++
-	if w.c == nil || w.batches%foldLook != 0 || w.e.file.logSize() <= w.maxLog || time.Now().Before(w.foldAfter) {
+	if w.c == nil || w.batches%foldLook != 0 {
+		return
+	}
+	if w.e.file.logSize() <= w.maxLog {
+		w.cutAfter = 0
+		return
+	}
+	if time.Now().Before(w.foldAfter) {
 		return
 	}
 	if w.e.file.replaced() != nil {
 		return // the log is another file's by now
 	}
-	w.foldAfter = time.Now().Add(foldAgain)
-	err := w.copyBack()
-	if err == nil {
-		err = w.cut()
-	}
-	if err != nil {
+	if err := w.foldHalf(); err != nil {
 		w.e.o.Logger.Warn("the log beside the database could not be folded back", "path", w.e.path, "error", err)
 	}
+}
+
+func (w *writer) foldHalf() error {
+	if w.cutAfter == 0 {
+		w.cutAfter = w.batches + foldRest
+		return w.copyBack()
+	}
+	if w.batches < w.cutAfter {
+		return nil
+	}
+	w.cutAfter, w.foldAfter = 0, time.Now().Add(foldAgain)
+	return w.cut()
 }
 
 // copyBack leaves reads alone, and other processes' writes for as long as it takes.

@@ -41,6 +41,7 @@ type writer struct {
 	maxLog    int64
 	batches   int
 	foldAfter time.Time
+	cutAfter  int // batches; 0: the log is to be copied back first
 }
 
 func newWriter(e *engine, c *conn, lock *lockFiles, m *markFile, seen mark) *writer {
