@@ -42,6 +42,9 @@ func dsn(path string, u use, busy time.Duration, extra ...string) string {
 	for _, s := range settings(busy) {
 		q.Add("_pragma", s)
 	}
+	if u == forWriting { // the pages of what some hundred callers have under way, and the inner ones of a long store's indexes
+		q.Add("_pragma", "cache_size(-8000)")
+	}
 	if u == forReading {
 		q.Set("_query_only", "1")
 	}
