@@ -37,10 +37,14 @@ func belongs(d decision.Decision, c Call) bool {
 func (s subject) unaltered() error {
 	digest, err := request.ArgsDigest(s.call.Args)
 	if err != nil || digest != s.call.ArgsDigest || !s.paidFor() {
-		return ErrApprovalHash.Say("Call %s is not stored as it was made or carried out.", s.call.ID).
-			Hint("It was altered in the store. Make the call again.")
+		return s.errForeign()
 	}
 	return nil
+}
+
+func (s subject) errForeign() error {
+	return ErrApprovalHash.Say("Call %s is not stored as it was made or carried out.", s.call.ID).
+		Hint("It was altered in the store. Make the call again.")
 }
 
 func (s subject) paidFor() bool {

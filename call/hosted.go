@@ -21,11 +21,14 @@ import (
 
 // Site is where a call below a run's step hangs.
 type Site struct {
-	RunID     string
-	StepID    string
-	Approvals int64 // how many approvals the run has had
-	Principal string
-	Metadata  map[string]string
+	RunID      string
+	StepID     string
+	Space      string
+	Tool       string // that the step is to call
+	ArgsDigest string
+	Approvals  int64 // how many approvals the run has had
+	Principal  string
+	Metadata   map[string]string
 
 	// What policies see of the run.
 	Goal  string
@@ -80,11 +83,26 @@ func (e *Executor) OpenCase(tx Tx, site Site, callID, approvalID string) (*Case,
 	if err := s.readAttempt(tx); err != nil {
 		return nil, err
 	}
-	if c.RunID != site.RunID || c.StepID != site.StepID || s.grant != nil && !belongs(*s.grant, c) {
+	switch {
+	case s.grant != nil && !(site.has(c) && belongs(*s.grant, c)):
 		return nil, errAltered(approvalID, callID)
+	case !site.has(c):
+		return nil, s.errForeign()
 	}
 	s.tool, err = e.conf.Tools.Lookup(c.Tool)
 	return &Case{s: s}, err
+}
+
+// has holds a stored call against the step that it hangs below.
+func (s Site) has(c Call) bool {
+	return c.RunID == s.RunID && c.StepID == s.StepID && c.Space == s.Space && c.Tool == s.Tool && c.ArgsDigest == s.ArgsDigest &&
+		c.Principal == s.Principal && maps.Equal(c.Metadata, s.Metadata)
+}
+
+// ReadOnly reports whether the call changes nothing: of the tool as it was started.
+// Another one of that name promises nothing for it.
+func (c *Case) ReadOnly() bool {
+	return c.s.tool.SideEffect == tool.ReadOnly && c.s.call.SpecDigest == c.s.tool.SpecDigest()
 }
 
 // Call is the call as it was read or made.

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 
@@ -59,6 +60,18 @@ type Proposal struct {
 	// that asks for an approval, a JSON object. Default: {node, args}.
 	Node         string
 	Presentation json.RawMessage
+}
+
+// clone is a copy that shares no memory with p: what an agent does to its own after
+// it answered changes nothing.
+func (p Proposal) clone() Proposal {
+	p.Args, p.Result, p.Raw = bytes.Clone(p.Args), bytes.Clone(p.Result), bytes.Clone(p.Raw)
+	p.Presentation = bytes.Clone(p.Presentation)
+	return p
+}
+
+func (p Proposal) size() int {
+	return len(p.Kind) + len(p.Tool) + len(p.Args) + len(p.Result) + len(p.Text) + len(p.Raw) + len(p.Node) + len(p.Presentation)
 }
 
 // Usage is what was charged for asking a model.

@@ -107,6 +107,8 @@ func (s *session) tick() {
 		k.next(k.ttl / 3)
 	case errors.Is(err, txn.ErrNotCommitted), errors.Is(err, txn.ErrUnknown):
 		k.next(min(k.ttl/12, left)) // the end stands; try again soon
+	case errors.Is(err, errOver): // the loop finds out at its next write
+		k.stop()
 	default:
 		s.cancel(ErrLeaseLost)
 	}
@@ -122,19 +124,37 @@ func (s *session) renew() error {
 		case err != nil:
 			return err
 		case !held:
-			return r.errLost()
+			return r.gone(tx)
 		case r.Current.Status == Executing && r.Current.CallID != "":
 			return call.RenewHosted(tx, r.Current.CallID, until)
 		}
 		return nil
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		s.renewed(r.Fence, until)
 	}
+	return err
+}
+
+// gone says why a lease cannot be renewed: another process took the run over, or it
+// has ended. Of an ended one nobody else starts anything, and a tool that runs for it
+// is not interrupted (spec 1.4).
+func (r Run) gone(tx Tx) error {
+	now, err := tx.Run(r.ID)
+	switch {
+	case err != nil:
+		return err
+	case now.Status.Terminal() && now.Fence == r.Fence:
+		return errOver
+	}
+	return r.errLost()
+}
+
+// renewed notes the lease's new end, which what the loop writes is judged by.
+func (s *session) renewed(fence int64, until time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.run.Fence == r.Fence && s.run.LeaseUntil.Before(until) && !s.run.LeaseUntil.IsZero() {
-		s.run.LeaseUntil = until
+	if r := &s.run; r.Status == Running && r.Fence == fence && !r.LeaseUntil.IsZero() && until.After(r.LeaseUntil) {
+		r.LeaseUntil = until
 	}
-	return nil
 }

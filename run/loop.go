@@ -13,6 +13,7 @@ import (
 	"github.com/placet-dev/placet/fault"
 	"github.com/placet-dev/placet/policy"
 	"github.com/placet-dev/placet/request"
+	"github.com/placet-dev/placet/tool"
 	"github.com/placet-dev/placet/txn"
 )
 
@@ -73,8 +74,8 @@ func (s *session) turn(ctx context.Context) error {
 // follow does what a recorded proposal asks for.
 func (s *session) follow(ctx context.Context, p Proposal) error {
 	why := p.unusable()
-	if why == "" && p.Kind == AskApproval && s.known().Flow.Name == "" {
-		why = "Only a flow asks for an approval without a tool."
+	if why == "" && s.known().Flow.Name == "" && (p.Kind == AskApproval || p.Node != "") {
+		why = "Only a flow has nodes, and asks for an approval without a tool."
 	}
 	if why != "" {
 		return s.invalid(ctx, why)
@@ -86,7 +87,7 @@ func (s *session) follow(ctx context.Context, p Proposal) error {
 		})
 	case Fail:
 		return s.write(ctx, func(w *writing) error {
-			return w.step(End{Hold: w.hold, Status: Failed, Reason: GoalFailed, Detail: clean(p.Text)})
+			return w.step(End{Hold: w.hold, Status: Failed, Reason: GoalFailed, Detail: words(p.Text)})
 		})
 	case AskApproval:
 		return s.askNode(ctx, p)
@@ -114,6 +115,9 @@ func (s *session) decide(ctx context.Context) (Proposal, error) {
 	done := make(chan error, 1)
 	go guarded(done, func() (err error) {
 		p, err = s.e.conf.Agent.Decide(ctx, in)
+		if p.size() <= MaxProposal {
+			p = p.clone()
+		}
 		return err
 	})
 	select {
@@ -150,12 +154,12 @@ func (s *session) undecided(ctx context.Context, err error) error {
 		}
 		return ours.error
 	}
-	end := End{Status: Failed, Reason: AgentError, Detail: "The agent failed: " + clean(err.Error()), Kind: InvalidDecision}
+	end := End{Status: Failed, Reason: AgentError, Detail: "The agent failed: " + words(err.Error()), Kind: InvalidDecision}
 	switch {
 	case errors.Is(err, ErrModelUnavailable):
-		end.Reason, end.Detail = ModelUnavailable, clean(err.Error())
+		end.Reason, end.Detail = ModelUnavailable, words(err.Error())
 	case errors.Is(err, ErrLimit):
-		end.Reason, end.Detail = limitOf(err), clean(err.Error())
+		end.Reason, end.Detail = limitOf(err), words(err.Error())
 	}
 	end.Message = end.Detail
 	return s.write(ctx, func(w *writing) error {
@@ -192,20 +196,60 @@ func (s *session) record(ctx context.Context, p Proposal) error {
 	if p.Kind == CallTool {
 		digest, _ = request.ArgsDigest(p.Args) // what has none is refused next
 	}
-	p.Tool, p.Text, p.Kind = clean(p.Tool), clean(p.Text), ProposalKind(clean(string(p.Kind)))
+	p = p.recorded()
 	return s.write(ctx, func(w *writing) error {
 		return w.step(Record{Hold: w.hold, Proposal: p, ArgsDigest: digest})
 	})
 }
 
+// Of a proposal's words, as many bytes are recorded; what is longer is refused.
+const (
+	maxKind = 32
+	maxName = 200 // of a tool or a node
+)
+
+// noKind is what a decision of no kind is recorded as.
+const noKind ProposalKind = "none"
+
+// recorded is p as it can be stored. What nobody could use is cut: its step says so.
+func (p Proposal) recorded() Proposal {
+	n := p.size()
+	p.Kind, p.Tool, p.Node, p.Text = ProposalKind(upTo(maxKind, string(p.Kind))), upTo(maxName, p.Tool), upTo(maxName, p.Node), clean(p.Text)
+	if p.Kind == "" {
+		p.Kind = noKind
+	}
+	if n > MaxProposal {
+		return Proposal{Kind: p.Kind, Tool: p.Tool, Node: p.Node}
+	}
+	if p.Raw == nil && p.Kind == Complete && len(p.Result) > 0 && canon.Valid(p.Result) != nil {
+		p.Raw = p.Result // it will be nowhere else
+	}
+	return p
+}
+
+// upTo is s as text of at most n bytes.
+func upTo(n int, s string) string {
+	if len(s) > n {
+		s = s[:n]
+	}
+	return clean(s)
+}
+
 // unusable says what is wrong with a proposal before its tool is looked up; empty: nothing.
 func (p Proposal) unusable() string {
 	switch {
-	case !validText(p.Tool) || !validText(p.Text):
+	case p.size() > MaxProposal:
+		return fmt.Sprintf("The decision has %d bytes; the limit is %d.", p.size(), MaxProposal)
+	case len(p.Kind) > maxKind || len(p.Tool) > maxName || len(p.Node) > maxName:
+		return "The decision has a kind, a tool or a node of a length that nothing has."
+	case !validText(p.Tool) || !validText(p.Text) || !validText(p.Node):
 		return "The decision has text that is not valid UTF-8, or a NUL character."
 	case p.Kind == Complete && len(p.Result) > 0:
 		if err := canon.Valid(p.Result); err != nil {
 			return "The result is not one JSON value: " + err.Error()
+		}
+		if len(p.Result) > tool.MaxResult {
+			return fmt.Sprintf("The result has %d bytes; the limit is %d.", len(p.Result), tool.MaxResult)
 		}
 	case p.Kind == CallTool && p.Tool == "":
 		return "The decision names no tool."
@@ -221,8 +265,20 @@ func clean(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 }
 
+// maxWords bounds what others say in an error, in bytes.
+const maxWords = 16 << 10
+
+// words is what others say, as it is kept for people and for the agent: with its size,
+// where it is longer than anybody reads.
+func words(s string) string {
+	if len(s) <= maxWords {
+		return clean(s)
+	}
+	return fmt.Sprintf("%s … (%d bytes)", clean(s[:maxWords]), len(s))
+}
+
 func (s *session) invalid(ctx context.Context, why string) error {
-	return s.observe(ctx, Observe{Kind: InvalidDecision, Message: clean(why)})
+	return s.observe(ctx, Observe{Kind: InvalidDecision, Message: words(why)})
 }
 
 // observe ends the step and claims the next.
@@ -269,7 +325,7 @@ func (s *session) unjudged(ctx context.Context, err error) error {
 }
 
 func internal(w *writing, err error) End {
-	detail := clean(err.Error())
+	detail := words(err.Error())
 	return End{Hold: w.hold, Status: Failed, Reason: InternalError, Detail: detail, Kind: PolicyDenied, Message: detail}
 }
 

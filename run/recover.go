@@ -53,7 +53,10 @@ func (e *engine) takeOver(ctx context.Context, r Run) (*session, Run, error) {
 		if r, err = e.find(tx, r.ID); err != nil {
 			return err
 		}
-		if _, err = r.Step(TakeOver{e.take(tx)}, e.clock(tx)); err != nil || !r.mayHaveRun() {
+		if _, err = r.Step(TakeOver{e.take(tx)}, e.clock(tx)); err != nil {
+			return err
+		}
+		if err = r.whole(); err != nil || !r.mayHaveRun() {
 			return err
 		}
 		c, err = e.calls.OpenCase(tx, r.site(), r.Current.CallID, "")
@@ -95,7 +98,7 @@ func (e *engine) loseCall(w *writing, c *call.Case) error {
 	if c.Call().Status != call.Running { // found out before, and not settled yet
 		return nil
 	}
-	ask := e.conf.Reconcile == nil && c.Tool().SideEffect != tool.ReadOnly
+	ask := e.conf.Reconcile == nil && !c.ReadOnly()
 	asked, err := e.calls.Lose(w.tx, c, ask)
 	if err != nil || asked == nil {
 		return err
@@ -141,7 +144,7 @@ func (s *session) settle(ctx context.Context) error {
 	if s.e.conf.Reconcile != nil {
 		return s.reconcile(ctx, c)
 	}
-	if c.Tool().SideEffect == tool.ReadOnly {
+	if c.ReadOnly() {
 		return s.goOn(ctx)
 	}
 	return s.recover(ctx, c)
@@ -154,8 +157,8 @@ func (s *session) recover(ctx context.Context, c *call.Case) error {
 		return err
 	case out != nil:
 		return s.learn(ctx, c, *out)
-	case c.Keyed() && wait == "":
-		return s.repeat(ctx, c)
+	case c.Keyed() && wait == "" && c.Call().Attempts < s.known().Limits.MaxConsecutiveToolFailures:
+		return s.repeat(ctx, c) // not for ever: a tool that never tells is asked about in the end
 	}
 	return s.askAgain(ctx, c)
 }
@@ -223,7 +226,7 @@ func (s *session) reconcile(ctx context.Context, c *call.Case) error {
 	case AskPerson:
 		return s.askAgain(ctx, c)
 	}
-	why := clean(rec.Message)
+	why := words(rec.Message)
 	if why == "" {
 		why = "What the interrupted step left behind does not fit what it was to do."
 	}

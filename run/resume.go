@@ -3,11 +3,14 @@ package run
 import (
 	"context"
 	"errors"
+	"maps"
 	"time"
 
 	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/policy"
+	"github.com/placet-dev/placet/request"
+	"github.com/placet-dev/placet/tool"
 	"github.com/placet-dev/placet/txn"
 )
 
@@ -90,6 +93,8 @@ type paused struct {
 	c     *call.Case // nil: of a flow's approval
 	now   time.Time  // the engine's clock
 	epoch int64      // life of the store
+
+	unknown error // the tool is not registered here
 }
 
 func (e *engine) readPaused(ctx context.Context, runID string) (paused, error) {
@@ -109,20 +114,44 @@ func (e *engine) readPaused(ctx context.Context, runID string) (paused, error) {
 			return err
 		}
 		p.c, err = e.calls.OpenCase(tx, p.run.site(), p.run.Current.CallID, p.on.ID)
+		if errors.Is(err, tool.ErrUnknown) { // first what needs no tool
+			p.unknown, err = err, nil
+		}
 		return err
 	})
 	return p, err
 }
 
+// whole holds the run against its last step: what is not stored as this package stores
+// it is gone on with by nobody. [ErrApprovalHash].
+func (r Run) whole() error {
+	s := r.Current
+	ended := s.Status != Deciding && s.Status != AwaitingApproval
+	switch {
+	case r.Reason != "" || !r.FinishedAt.IsZero():
+	case s.ID == "" || s.RunID != r.ID || s.Index != r.StepCount:
+	case s.Status == Deciding && (s.CallID != "" || s.ApprovalID != ""):
+	case s.Status == Executing && (s.CallID == "" || s.Kind != CallTool):
+	case r.Flow.Name == "" && s.Node != "" && !ended:
+	default:
+		return nil
+	}
+	return ErrApprovalHash.Say("Run %s is not stored as it was carried out.", r.ID).
+		Hint("It was altered in the store. Cancel the run: placet run cancel %s.", r.ID)
+}
+
 // bound holds the record that the run waits on against the run: [ErrApprovalHash].
 func (r Run) bound(d decision.Decision) error {
 	s := r.Current
-	node, step := "", s.ID
-	if s.CallID == "" { // a flow's approval: its request names the node, and no step
-		node, step = s.Node, ""
+	digest, err := request.ArgsDigest([]byte(s.Args))
+	fits := err == nil && s.Status == AwaitingApproval && s.ApprovalID == d.ID && r.ApprovalID == d.ID && d.N == r.ApprovalN &&
+		d.Owner == r.Ref() && d.RunID == r.ID && d.Space == r.Space && d.Tool == s.Tool && d.ArgsDigest == digest &&
+		d.RequestedBy == r.Principal && maps.Equal(d.Metadata, r.Metadata) && r.whole() == nil
+	if s.CallID == "" {
+		fits = fits && s.Kind == AskApproval && d.Node == s.Node && d.StepID == ""
+	} else {
+		fits = fits && s.Kind == CallTool && s.ArgsDigest == digest && d.Node == "" && d.StepID == s.ID
 	}
-	fits := s.Status == AwaitingApproval && s.ApprovalID == d.ID && r.ApprovalID == d.ID && d.N == r.ApprovalN &&
-		d.Owner == r.Ref() && d.RunID == r.ID && d.Space == r.Space && d.Node == node && d.StepID == step && d.Tool == s.Tool
 	if fits {
 		return nil
 	}
@@ -158,6 +187,9 @@ func (e *engine) resumePaused(ctx context.Context, p paused) (*session, Run, err
 	}
 	if err := p.c.Unspent(); err != nil {
 		return nil, p.run, err
+	}
+	if p.unknown != nil {
+		return nil, p.run, p.unknown
 	}
 	if p.c.OfEarlierLife() {
 		return e.outlive(ctx, p)
@@ -198,7 +230,12 @@ func (e *engine) resumeGranted(ctx context.Context, p paused) (*session, Run, er
 	switch err := e.calls.Judge(ctx, p.c); {
 	case err == nil:
 	case errors.Is(err, policy.ErrRuling) && !errors.Is(err, policy.ErrFailed):
-		return e.resumeInto(ctx, p, func(s *session, w *writing) error { return w.step(internal(w, err)) })
+		return e.resumeInto(ctx, p, func(s *session, w *writing) error {
+			if err := e.giveUp(w.tx, p, call.KindPolicyDenied, words(err.Error())); err != nil {
+				return err
+			}
+			return w.step(internal(w, err))
+		})
 	default:
 		return nil, p.run, err // a policy that fails writes nothing
 	}
@@ -355,15 +392,18 @@ func (e *engine) resumeStart(ctx context.Context, p paused) (*session, Run, erro
 }
 
 // learnt reports whether the outcome of the step's call became known while the run
-// waited to be told what to do about it.
+// waited to be told what to do about it: that answered the question.
 func (p paused) learnt() bool {
-	return p.c != nil && !p.on.Open && p.on.Kind == decision.KindInterrupted &&
+	return p.c != nil && (p.on.Status == decision.Withdrawn || p.on.Status == decision.Superseded) &&
 		(p.c.Call().Status == call.Succeeded || p.c.Call().Status == call.Failed)
 }
 
 // resumeLearnt goes on with an outcome that is in the store already.
 func (e *engine) resumeLearnt(ctx context.Context, p paused) (*session, Run, error) {
 	c := p.c.Call()
+	if err := p.c.Unaltered(); err != nil {
+		return nil, p.run, err
+	}
 	return e.resumeInto(ctx, p, func(s *session, w *writing) error {
 		return s.outcome(ctx, w, call.Outcome{Status: c.Status, Kind: c.Kind, Message: c.Message, Result: c.Result})
 	})

@@ -55,6 +55,15 @@ const (
 	InternalError     Reason = "internal_error"
 )
 
+// Reasons lists them.
+func Reasons() []Reason {
+	return []Reason{
+		GoalCompleted, GoalFailed, LimitSteps, LimitActiveTime, LimitElapsedTime, LimitModelCalls, LimitTokens, LimitCost,
+		RepeatedFailures, LoopDetected, PolicyAbort, ToolAbort, ApprovalRejected, ApprovalExpired, OperatorCancelled,
+		ReconcileConflict, AgentError, ModelUnavailable, InternalError,
+	}
+}
+
 // StepStatus is where a step stands.
 type StepStatus string
 

@@ -139,7 +139,7 @@ func (s *session) adopt(next Run, ended *Step, asked time.Time) {
 	if s.loaded && ended != nil {
 		s.steps = append(s.steps, *ended)
 	}
-	if next.Version > s.run.Version { // else the agent's meter has told of a later one
+	if next.Version > s.run.Version { // a meter that outlived its step may have been faster
 		s.run = next
 	}
 	s.mu.Unlock()
@@ -185,6 +185,7 @@ func (s *session) site() call.Site { return s.known().site() }
 func (r Run) site() call.Site {
 	return call.Site{
 		RunID: r.ID, StepID: r.Current.ID, Approvals: r.ApprovalN, Principal: r.Principal, Metadata: r.Metadata,
+		Space: r.Space, Tool: r.Current.Tool, ArgsDigest: r.Current.ArgsDigest,
 		Goal: r.Goal, Index: int(r.Current.Index), ApprovalTTL: r.Limits.ApprovalTTL, GrantTTL: r.Limits.GrantTTL,
 	}
 }

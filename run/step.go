@@ -2,6 +2,7 @@ package run
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/placet-dev/placet/decision"
@@ -526,9 +527,9 @@ func (r Run) charge(cmd Charge) (Change, error) {
 		return Change{}, err
 	}
 	u, l := r.Usage, r.Limits
-	u.ModelCalls += cmd.Usage.ModelCalls
-	u.Tokens += cmd.Usage.Tokens - cmd.Refund.Tokens
-	u.Cost += cmd.Usage.Cost - cmd.Refund.Cost
+	u.ModelCalls = sum(u.ModelCalls, cmd.Usage.ModelCalls)
+	u.Tokens = sum(u.Tokens-cmd.Refund.Tokens, cmd.Usage.Tokens)
+	u.Cost = sum(u.Cost-cmd.Refund.Cost, cmd.Usage.Cost)
 	over := func(refusal *fault.Error, limit string, value, most any) error {
 		return refusal.Say("Asking the model would bring the run to %v; its limit %s is %v.", value, limit, most)
 	}
@@ -544,6 +545,14 @@ func (r Run) charge(cmd Charge) (Change, error) {
 	}
 	r.Usage = u
 	return Change{Next: r}, nil
+}
+
+// sum is a + b, which are not negative; no charge wraps around and is forgotten.
+func sum[T ~int64](a, b T) T {
+	if b > math.MaxInt64-a {
+		return math.MaxInt64
+	}
+	return a + b
 }
 
 // cancel needs no lease: it is the operator's authority.
