@@ -3,11 +3,11 @@ package storetest
 import (
 	"context"
 	"strings"
-	"testing"
 
 	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/event"
+	"github.com/placet-dev/placet/run"
 	"github.com/placet-dev/placet/store"
 	"github.com/placet-dev/placet/txn"
 )
@@ -20,15 +20,17 @@ type image struct {
 	Calls     map[string]call.Call
 	Attempts  map[string][]call.Attempt
 	Decisions map[string]decision.Decision
-	Events    []event.Event    // by pos
-	Pending   map[string]int64 // the counter, by space
+	Runs      map[string]run.Run
+	Steps     map[string][]run.Step // by run
+	Events    []event.Event         // by pos
+	Pending   map[string]int64      // the counter, by space
 }
 
 // look reads everything. It takes several views: nobody may write meanwhile.
-func look(ctx context.Context, t testing.TB, s txn.Store) image {
+func look(ctx context.Context, t Tester, s txn.Store) image {
 	t.Helper()
 	m := newImage(0)
-	for _, step := range []func(context.Context, txn.Store) error{m.readEvents, m.readRoots, m.readBelow} {
+	for _, step := range []func(context.Context, txn.Store) error{m.readEvents, m.readRoots, m.readRuns, m.readBelow} {
 		if err := step(ctx, s); err != nil {
 			t.Fatalf("look through the store: %v", err)
 		}
@@ -39,7 +41,7 @@ func look(ctx context.Context, t testing.TB, s txn.Store) image {
 func newImage(after int64) image {
 	return image{
 		After: after, Calls: map[string]call.Call{}, Attempts: map[string][]call.Attempt{},
-		Decisions: map[string]decision.Decision{}, Pending: map[string]int64{event.MainSpace: 0},
+		Decisions: map[string]decision.Decision{}, Runs: map[string]run.Run{}, Steps: map[string][]run.Step{}, Pending: map[string]int64{event.MainSpace: 0},
 	}
 }
 
@@ -57,7 +59,7 @@ func (w *world) lookBehind(pos int64) image {
 			return err
 		}
 		for _, e := range m.Events {
-			if err := m.readCall(tx, strings.TrimPrefix(e.Stream, "call:")); err != nil {
+			if err := m.readRoot(tx, e.Stream); err != nil {
 				return err
 			}
 		}
@@ -67,6 +69,62 @@ func (w *world) lookBehind(pos int64) image {
 		w.Fatalf("look behind %d: %v", pos, err)
 	}
 	return m
+}
+
+func (m *image) readRoot(tx store.Tx, stream string) error {
+	if id, ok := strings.CutPrefix(stream, "run:"); ok {
+		return m.readRun(tx, id)
+	}
+	return m.readCall(tx, strings.TrimPrefix(stream, "call:"))
+}
+
+// readRun reads a run and all below it.
+func (m *image) readRun(tx store.Tx, id string) (err error) {
+	if _, known := m.Runs[id]; known {
+		return nil
+	}
+	if m.Runs[id], err = tx.Run(id); err != nil {
+		return err
+	}
+	if m.Steps[id], err = tx.Steps(id, 0, 1000); err != nil {
+		return err
+	}
+	ds, err := tx.Decisions(decision.Query{Space: m.Runs[id].Space, RunID: id, Limit: 500})
+	for _, d := range ds {
+		m.Decisions[d.ID] = d
+	}
+	for _, s := range m.Steps[id] {
+		if s.CallID != "" && err == nil {
+			err = m.readCall(tx, s.CallID)
+		}
+	}
+	return err
+}
+
+// readRuns reads the runs of every space, and their steps.
+func (m *image) readRuns(ctx context.Context, s txn.Store) error {
+	for space := range m.Pending {
+		for after, more := "", true; more; {
+			err := txn.View(ctx, s, func(tx store.Tx) error {
+				page, err := tx.Runs(run.Query{Space: space, After: after, Limit: 100})
+				if err != nil {
+					return err
+				}
+				for _, r := range page {
+					m.Runs[r.ID], after = r, r.ID
+					if m.Steps[r.ID], err = tx.Steps(r.ID, 0, 1000); err != nil {
+						return err
+					}
+				}
+				more = len(page) > 0
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func (m *image) readCall(tx store.Tx, id string) error {

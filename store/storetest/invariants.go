@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"testing"
 
 	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/decision"
@@ -13,12 +12,20 @@ import (
 	"github.com/placet-dev/placet/txn"
 )
 
+// Tester is what the checks need of a test; *testing.T is one, and so is *rapid.T.
+type Tester interface {
+	Helper()
+	Context() context.Context
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+}
+
 // CheckInvariants fails the test for everything that must hold of a store
 // whatever happened to it, and does not: chains and heads verify, numbers only
 // grow, every state of a call and of an approval has its event, attempts fit
-// their calls, and the pending counter is the number of pending rows. Nobody may
-// write meanwhile.
-func CheckInvariants(t testing.TB, s txn.Store) {
+// their calls, runs and their steps fit what they wait for and what they carry out,
+// and the pending counter is the number of pending rows. Nobody may write meanwhile.
+func CheckInvariants(t Tester, s txn.Store) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
 	defer cancel()
@@ -40,10 +47,10 @@ func CheckInvariants(t testing.TB, s txn.Store) {
 
 type checker struct {
 	image
-	t        testing.TB
+	t        Tester
 	streams  map[string][]event.Event       // by stream
 	subjects map[string][]event.Event       // by what changed
-	below    map[string][]decision.Decision // by call, in the order of their n
+	below    map[string][]decision.Decision // by owner, in the order of their n
 }
 
 // all checks what holds of each call and approval, and of their order in the log.
@@ -56,6 +63,9 @@ func (k *checker) all() {
 	}
 	for _, d := range k.Decisions {
 		k.decision(d)
+	}
+	for _, r := range k.Runs {
+		k.run(r)
 	}
 }
 
@@ -72,9 +82,7 @@ func (k *checker) index() {
 		k.subjects[e.Subject] = append(k.subjects[e.Subject], e)
 	}
 	for _, d := range k.Decisions {
-		if d.Owner.Kind == decision.OwnerCall {
-			k.below[d.Owner.ID] = append(k.below[d.Owner.ID], d)
-		}
+		k.below[d.Owner.ID] = append(k.below[d.Owner.ID], d)
 	}
 	for _, ds := range k.below {
 		slices.SortFunc(ds, func(a, b decision.Decision) int { return int(a.N - b.N) })
@@ -111,7 +119,7 @@ func (k *checker) log() {
 func (k *checker) counters() {
 	rows := map[string]int64{}
 	for _, d := range k.Decisions {
-		if d.Type == decision.Approval && d.Status == decision.Pending {
+		if d.Type == decision.Approval && d.Status == decision.Pending && d.Open {
 			rows[d.Space]++
 		}
 	}
@@ -160,6 +168,10 @@ func (k *checker) count(subject string, want int, t event.Type) {
 }
 
 func (k *checker) call(c call.Call) {
+	if c.Hosted() {
+		k.hosted(c)
+		return
+	}
 	es := k.streams[c.Stream()]
 	if len(es) == 0 || es[0].Type != event.CallCreated {
 		k.fault(c.ID, "its stream does not begin with its creation")
@@ -182,6 +194,9 @@ func (k *checker) attempts(c call.Call) {
 		return
 	}
 	starts := k.having(c.ID, event.CallStarted)
+	if c.Hosted() {
+		starts = k.ofCall(c, event.StepToolStarted)
+	}
 	if len(starts) != len(as) {
 		k.fault(c.ID, "%d starts are in the log, %d attempts are stored", len(starts), len(as))
 		return
@@ -328,7 +343,7 @@ func (k *checker) decision(d decision.Decision) {
 		k.fault(d.ID, "%v", err)
 	}
 	k.story(d)
-	if d.Open != (d.Status == decision.Pending || d.Status == decision.Approved) {
+	if r, below := k.Runs[d.Owner.ID]; d.Open != (d.Status == decision.Pending || d.Status == decision.Approved) && !(below && r.Status.Terminal() && !d.Open) {
 		k.fault(d.ID, "it is %s and open is %t", d.Status, d.Open)
 	}
 	if (d.Status == decision.Pending) != d.SettledAt.IsZero() || (d.Choice == "") != d.DecidedAt.IsZero() ||
@@ -367,8 +382,11 @@ func (k *checker) story(d decision.Decision) {
 
 // spending checks that a spent grant was spent by exactly one attempt.
 func (k *checker) spending(d decision.Decision) {
+	if d.Owner.Kind == decision.OwnerRun && d.Tool == "" {
+		return // of a flow's node: the step itself is what it lets go on
+	}
 	var by []int64
-	for _, a := range k.Attempts[d.Owner.ID] {
+	for _, a := range k.attemptsBelow(d.Owner) {
 		if a.ApprovalID == d.ID {
 			by = append(by, a.N)
 		}
