@@ -3,6 +3,7 @@ package call
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"maps"
 	"time"
@@ -211,6 +212,15 @@ func (e *Executor) Invoke(ctx context.Context, c *Case, s Started, holds func() 
 	}
 	return outcomeOf(out)
 }
+
+// OutcomeOf is the outcome of an attempt that the caller carried out itself, sorted
+// as that of a tool which returned the same.
+func (c *Case) OutcomeOf(result json.RawMessage, err error) Outcome {
+	return outcomeOf(c.s.tool.OutcomeOf(result, err))
+}
+
+// Runs is the arguments that the judged call runs with.
+func (c *Case) Runs() []byte { return bytes.Clone(c.v.args) }
 
 // Hold counts a run that is worked on, so that [Executor.Wait] waits for it, until
 // done is called.

@@ -89,6 +89,9 @@ type engine struct {
 	misuse   error
 	stopping chan struct{}
 	stop     func()
+
+	gate  bool  // its sessions end when they are closed, not when a caller's context ends
+	reach reach // of its sessions, as they begin
 }
 
 func newEngine(c Config) *engine {
@@ -219,7 +222,9 @@ func (e *engine) begin(ctx context.Context, runID, goal string, limits Limits, o
 	if err != nil {
 		return nil, err
 	}
-	return newSession(ctx, e, next, asked), nil
+	s := newSession(ctx, e, next)
+	s.keep(asked)
+	return s, nil
 }
 
 // stored is a change as it stands in the store: with its version and head.

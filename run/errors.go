@@ -21,6 +21,8 @@ var (
 	// ErrRunLeased: another process holds the run's lease. Matches ErrRunState.
 	// [LeasedOf] reads who, and until when.
 	ErrRunLeased = fault.Sentinel(fault.Conflict, "run_leased", "Another process is working on this run.", ErrRunState)
+	// ErrEnded: the run has ended; its status and reason say how. Matches ErrRunState.
+	ErrEnded = fault.Sentinel(fault.Conflict, "run_ended", "The run has ended.", ErrRunState)
 	// ErrLeaseLost: the lease ended, so this process writes nothing more. Matches ErrRunState.
 	ErrLeaseLost = call.ErrLeaseLost
 	// ErrModelUnavailable is what an agent answers when its model cannot be asked:

@@ -29,6 +29,7 @@ type keeper struct {
 
 	mu      sync.Mutex
 	until   time.Time // when the lease ends unrenewed, by this process's monotonic clock
+	bound   time.Time // not renewed after it; zero: no such bound
 	stopped bool
 	timer   *time.Timer
 }
@@ -54,7 +55,23 @@ func (k *keeper) stop() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.stopped = true
-	k.timer.Stop()
+	if k.timer != nil { // nil: nothing was kept
+		k.timer.Stop()
+	}
+}
+
+// bind lets the lease end, unrenewed, after the deadline of what somebody else
+// carries out; the zero time takes that back.
+func (k *keeper) bind(deadline time.Time) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.bound = deadline
+}
+
+func (k *keeper) overdue() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return !k.bound.IsZero() && time.Now().After(k.bound)
 }
 
 // left is how much of the lease is left, and whether anybody still keeps it.
@@ -97,6 +114,9 @@ func (s *session) tick() {
 		return
 	case left > k.ttl*2/3: // a write of the loop has extended it
 		k.next(left - k.ttl*2/3)
+		return
+	case k.overdue():
+		k.next(left) // nobody reported in time: the lease ends, and the step is interrupted
 		return
 	}
 	asked := time.Now()

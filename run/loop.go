@@ -22,19 +22,29 @@ func (s *session) loop(ctx context.Context) (Run, error) {
 	defer s.close()
 	for {
 		r := s.known()
-		switch {
-		case r.Status != Running:
+		if r.Status != Running {
 			return r, nil
-		case r.LeaseUntil.IsZero():
-			return r, s.stopped(ctx)
-		case !r.Current.Status.open():
-			return r, r.errLost() // the lease ended before the next step could be claimed
+		}
+		if err := s.left(ctx); err != nil {
+			return r, err
 		}
 		if err := s.turn(ctx); err != nil {
 			s.letGo(ctx, err)
 			return s.ended(err)
 		}
 	}
+}
+
+// left is why this process does nothing more with a run that is running; nil: it has
+// a step to do.
+func (s *session) left(ctx context.Context) error {
+	switch r := s.known(); {
+	case r.LeaseUntil.IsZero():
+		return s.stopped(ctx)
+	case !r.Current.Status.open():
+		return r.errLost() // the lease ended before the next step could be claimed
+	}
+	return nil
 }
 
 // stopped is why this process gave the run back.
@@ -174,9 +184,16 @@ func (s *session) letGo(ctx context.Context, why error) {
 	if errors.Is(why, errOver) || errors.Is(why, ErrLeaseLost) || errors.Is(why, txn.ErrUnknown) {
 		return
 	}
+	if err := s.giveBack(ctx); err != nil {
+		s.e.conf.Log.Warn("a run's lease could not be given back; it ends by itself", "run", s.known().ID, "error", err)
+	}
+}
+
+// giveBack releases the lease. A step that is not carried out yet ends with it.
+func (s *session) giveBack(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeOutcome)
 	defer cancel()
-	err := s.write(ctx, func(w *writing) error {
+	return s.write(ctx, func(w *writing) error {
 		if w.run.Current.Status == Deciding {
 			err := w.step(Observe{Hold: w.hold, Kind: WasInterrupted, Message: "The process stopped before this step was carried out."})
 			if err != nil {
@@ -185,9 +202,6 @@ func (s *session) letGo(ctx context.Context, why error) {
 		}
 		return w.step(Release{w.hold})
 	})
-	if err != nil {
-		s.e.conf.Log.Warn("a run's lease could not be given back; it ends by itself", "run", s.known().ID, "error", err)
-	}
 }
 
 // record notes what the agent said, before anything looks at it.
@@ -336,6 +350,9 @@ func (s *session) apply(ctx context.Context, c *call.Case) error {
 		return s.write(ctx, func(w *writing) error { return s.refuse(ctx, w, c, kind, why) })
 	case c.Asks():
 		return s.pause(ctx, c)
+	case s.reach == holds:
+		s.held = c
+		return nil
 	}
 	return s.carryOut(ctx, c)
 }
@@ -391,28 +408,41 @@ func (s *session) pause(ctx context.Context, c *call.Case) error {
 
 // carryOut starts the tool, calls it and records how it went.
 func (s *session) carryOut(ctx context.Context, c *call.Case) error {
-	st, asked, err := s.start(ctx, c, nil)
+	st, asked, err := s.start(ctx, c)
 	if errors.Is(err, call.ErrGuardRefused) {
 		return s.write(ctx, func(w *writing) error { return s.refuse(ctx, w, c, call.KindGuardRefused, messageOf(err)) })
 	}
 	if err != nil {
 		return err
 	}
-	return s.finish(ctx, c, st, s.invoke(ctx, c, st, asked))
+	return s.carry(ctx, c, st, asked)
+}
+
+// carry calls the tool of an attempt whose start is committed and records how it
+// went, unless its caller is to do that.
+func (s *session) carry(ctx context.Context, c *call.Case, st call.Started, asked time.Time) error {
+	if out := s.tardy(asked); out != nil {
+		return s.finish(ctx, c, st, *out)
+	}
+	if s.reach == reserves {
+		s.reserved = &attempt{c, st}
+		return nil
+	}
+	return s.finish(ctx, c, st, s.invoke(ctx, c, st))
+}
+
+// attempt is one that somebody else carries out.
+type attempt struct {
+	c  *call.Case
+	st call.Started
 }
 
 func messageOf(err error) string { return fault.From(err).Message }
 
-// start commits the start of an attempt, the policy's word before it. before is what
-// the same transaction writes first.
-func (s *session) start(ctx context.Context, c *call.Case, before func(w *writing) error) (st call.Started, asked time.Time, err error) {
+// start commits the start of an attempt, the policy's word before it.
+func (s *session) start(ctx context.Context, c *call.Case) (st call.Started, asked time.Time, err error) {
 	asked = time.Now() // monotonic: taken before the commit is asked for
 	err = s.write(ctx, func(w *writing) (err error) {
-		if before != nil {
-			if err := before(w); err != nil {
-				return err
-			}
-		}
 		if err := w.judged(c); err != nil {
 			return err
 		}
@@ -427,15 +457,19 @@ func (s *session) start(ctx context.Context, c *call.Case, before func(w *writin
 	return st, asked, err
 }
 
-// invoke calls the tool, unless storing its start took most of the lease (design §4,
-// rule 4).
-func (s *session) invoke(ctx context.Context, c *call.Case, st call.Started, asked time.Time) call.Outcome {
-	if time.Since(asked) >= s.e.conf.LeaseTTL*2/3 {
-		return call.Outcome{
-			Status: call.Failed, Kind: call.KindNotStarted,
-			Message: "Storing the start took longer than two thirds of the lease; the tool was not called.",
-		}
+// tardy is the outcome of an attempt whose tool is not called because storing its
+// start took most of the lease (design §4, rule 4).
+func (s *session) tardy(asked time.Time) *call.Outcome {
+	if time.Since(asked) < s.e.conf.LeaseTTL*2/3 {
+		return nil
 	}
+	return &call.Outcome{
+		Status: call.Failed, Kind: call.KindNotStarted,
+		Message: "Storing the start took longer than two thirds of the lease; the tool was not called.",
+	}
+}
+
+func (s *session) invoke(ctx context.Context, c *call.Case, st call.Started) call.Outcome {
 	ctx, stop := s.within(ctx)
 	defer stop()
 	return s.e.calls.Invoke(ctx, c, st, s.keeper.holds, func(late call.Outcome) { s.recordLate(c, st, late) })
@@ -476,7 +510,7 @@ func (s *session) finish(ctx context.Context, c *call.Case, st call.Started, out
 		return err
 	case err != nil:
 		return unstored(st, err)
-	case unknown:
+	case unknown && !s.closing:
 		return s.settle(ctx)
 	}
 	return nil
@@ -509,9 +543,16 @@ func (s *session) doubt(w *writing, c *call.Case, asked *decision.Decision, why 
 // recordLate writes the outcome of an attempt whose run went on, or ended, without
 // it. Nobody waits for it any more, so a failure is logged.
 func (s *session) recordLate(c *call.Case, st call.Started, out call.Outcome) {
+	if err := s.storeLate(c, st, out); err != nil {
+		a := st.Attempt()
+		s.e.conf.Log.Error("a late outcome could not be stored", "call", a.CallID, "attempt", a.N, "status", out.Status, "error", err)
+	}
+}
+
+func (s *session) storeLate(c *call.Case, st call.Started, out call.Outcome) error {
 	ctx, cancel := context.WithTimeout(context.Background(), writeOutcome)
 	defer cancel()
-	err := retry(ctx, func() error {
+	return retry(ctx, func() error {
 		return s.e.update(ctx, func(tx Tx) error {
 			r, err := tx.Run(c.Call().RunID)
 			if err != nil {
@@ -521,10 +562,6 @@ func (s *session) recordLate(c *call.Case, st call.Started, out call.Outcome) {
 			return err
 		})
 	})
-	if err != nil {
-		a := st.Attempt()
-		s.e.conf.Log.Error("a late outcome could not be stored", "call", a.CallID, "attempt", a.N, "status", out.Status, "error", err)
-	}
 }
 
 // persist repeats a write that the outcome of a tool hangs on, also where ctx has

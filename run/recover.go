@@ -23,20 +23,20 @@ type InterruptedStep struct {
 	Attempt int64
 }
 
-// Verdict is what became of an interrupted step.
-type Verdict string
+// ReconcileVerdict is what became of an interrupted step.
+type ReconcileVerdict string
 
 // The verdicts (spec 1.7).
 const (
-	Continue     Verdict = "continue"  // nothing is to be done about it: the agent goes on in a new step
-	WasCompleted Verdict = "completed" // it had its effect: Result is what it would have returned
-	AskPerson    Verdict = "waiting"   // a person has to say
-	Conflict     Verdict = "conflict"  // what is there is neither: the run ends as reconcile_conflict
+	Continue     ReconcileVerdict = "continue"  // nothing is to be done about it: the agent goes on in a new step
+	WasCompleted ReconcileVerdict = "completed" // it had its effect: Result is what it would have returned
+	AskPerson    ReconcileVerdict = "waiting"   // a person has to say
+	Conflict     ReconcileVerdict = "conflict"  // what is there is neither: the run ends as reconcile_conflict
 )
 
 // Reconciliation is the answer of a [ReconcileFunc].
 type Reconciliation struct {
-	Verdict Verdict
+	Verdict ReconcileVerdict
 	Result  json.RawMessage // of completed: one JSON value
 	Message string          // of continue and conflict, for the agent and for people
 }

@@ -250,9 +250,15 @@ func (e *engine) resumeGranted(ctx context.Context, p paused) (*session, Run, er
 		})
 	case p.c.Asks():
 		return e.askAnew(ctx, p)
+	case e.reach == holds:
+		return nil, p.run, errReady
 	}
 	return e.resumeStart(ctx, p)
 }
+
+// errReady: the grant can be spent, and is not: the run goes on waiting until the
+// start, which judges all of it again.
+var errReady = errors.New("the grant is ready to be spent")
 
 // giveUp ends the call and replaces the grant of a request that is not carried out.
 func (e *engine) giveUp(tx Tx, p paused, kind call.Kind, why string) error {
@@ -270,8 +276,7 @@ func (e *engine) resumeInto(ctx context.Context, p paused, then func(s *session,
 // takeInto commits a taking of the lease together with what then writes.
 func (e *engine) takeInto(ctx context.Context, r Run, take func(Take) Command, then func(s *session, w *writing) error) (*session, Run, error) {
 	asked := time.Now()
-	s := &session{e: e, run: r}
-	s.life, s.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	s := newSession(ctx, e, r)
 	var next Run
 	err := e.update(ctx, func(tx Tx) (err error) {
 		next = Run{}
@@ -383,7 +388,7 @@ func (e *engine) resumeStart(ctx context.Context, p paused) (*session, Run, erro
 	case err != nil:
 		return nil, r, err
 	}
-	if err := s.finish(ctx, p.c, st, s.invoke(ctx, p.c, st, asked)); err != nil {
+	if err := s.carry(ctx, p.c, st, asked); err != nil {
 		s.close()
 		r, err := s.ended(err)
 		return nil, r, err

@@ -22,18 +22,40 @@ type session struct {
 	life   context.Context // ends when the lease does
 	cancel context.CancelCauseFunc
 
+	// Of what works on the run: one goroutine at a time.
+	reach    reach
+	held     *call.Case // that may run, where the reach ends before the start
+	reserved *attempt   // started, where the reach ends before the tool
+	closing  bool       // no step is claimed any more
+
 	mu        sync.Mutex
 	run       Run
+	last      *Step  // the last one that ended with its successor claimed
 	steps     []Step // all that have ended, oldest first
 	loaded    bool   // steps and approvals were read
 	approvals []decision.Decision
 }
 
-// newSession holds a run whose lease was taken by a write that was asked for then.
-func newSession(ctx context.Context, e *engine, r Run, asked time.Time) *session {
-	s := &session{e: e, run: r}
+// watching is a session of a run that is only looked at: it holds no lease.
+func watching(ctx context.Context, e *engine, r Run) *session {
+	s := newSession(ctx, e, r)
+	s.cancel(ErrLeaseLost)
+	return s
+}
+
+// reach is how far a session goes by itself with a request that may run.
+type reach int
+
+const (
+	carriesOut reach = iota // all the way: the tool is called and its outcome recorded
+	holds                   // up to the start: nothing is written
+	reserves                // the start is committed; the caller runs the tool
+)
+
+// newSession is a session of a run whose lease is yet to be taken.
+func newSession(ctx context.Context, e *engine, r Run) *session {
+	s := &session{e: e, run: r, reach: e.reach}
 	s.life, s.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
-	s.keep(asked)
 	return s
 }
 
@@ -136,8 +158,14 @@ func (s *session) write(ctx context.Context, fn func(w *writing) error) error {
 // adopt makes what was committed the run as this process knows it.
 func (s *session) adopt(next Run, ended *Step, asked time.Time) {
 	s.mu.Lock()
-	if s.loaded && ended != nil {
-		s.steps = append(s.steps, *ended)
+	if next.Current.ID != s.run.Current.ID || next.Current.Status != s.run.Current.Status {
+		s.held = nil
+	}
+	if ended != nil {
+		s.last = ended
+		if s.loaded {
+			s.steps = append(s.steps, *ended)
+		}
 	}
 	if next.Version > s.run.Version { // a meter that outlived its step may have been faster
 		s.run = next
@@ -173,10 +201,15 @@ func (s *session) next(ctx context.Context, w *writing) error {
 	switch {
 	case w.hold.At.After(w.run.LeaseUntil):
 		return nil // it has ended: this process claims nothing more
-	case ctx.Err() != nil || s.life.Err() != nil || s.e.isStopping():
+	case s.leaving(ctx):
 		return w.step(Release{w.hold})
 	}
 	return w.step(Advance{w.hold, s.e.conf.NewID(id.Step)})
+}
+
+// leaving reports whether this process is to stop working on the run.
+func (s *session) leaving(ctx context.Context) bool {
+	return s.closing || !s.e.gate && ctx.Err() != nil || s.life.Err() != nil || s.e.isStopping()
 }
 
 // site is where the present step's call hangs.

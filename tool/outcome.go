@@ -43,6 +43,15 @@ type Outcome struct {
 	Stack string `json:"-"`
 }
 
+// OutcomeOf is the outcome of an attempt that somebody else carried out and that
+// ended as [Runner.Run] would have returned.
+func (t *Tool) OutcomeOf(result json.RawMessage, err error) Outcome {
+	if err != nil {
+		return t.ofError(err, nil)
+	}
+	return t.ofResult(result)
+}
+
 func notStarted(msg string) Outcome {
 	return Outcome{Status: Failed, Kind: KindNotStarted, Message: message(msg)}
 }
