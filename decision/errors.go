@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/placet-dev/placet/fault"
+	"github.com/placet-dev/placet/txn"
 )
 
 // Errors of deciding (spec 1.3, 4.6). Engines downstream use the same values.
@@ -39,14 +40,10 @@ type Standing struct {
 // MarshalJSON writes the time as every door does: UTC, always six decimals.
 func (s Standing) MarshalJSON() ([]byte, error) {
 	type plain Standing
-	at := ""
-	if !s.At.IsZero() {
-		at = s.At.UTC().Format("2006-01-02T15:04:05.000000Z")
-	}
 	return json.Marshal(struct {
 		plain
 		At string `json:"decided_at,omitempty"`
-	}{plain(s), at})
+	}{plain(s), txn.Stamp(s.At)})
 }
 
 // Standing is what stands of d.

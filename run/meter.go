@@ -56,18 +56,35 @@ func (m *meter) Settle(ctx context.Context, tokens int64, cost Cost) error {
 	return nil
 }
 
+// report charges what an agent says that a decision has taken. It is charged also
+// where it passes a limit: it is spent, and the next step is not claimed then.
+func (m *meter) report(ctx context.Context, u Usage) error {
+	u.ModelCalls = max(0, u.ModelCalls-1) // the step's claim has charged the first
+	if u == (Usage{}) {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.commit(ctx, Charge{Usage: u, Corrects: true})
+}
+
+// write is commit for an agent, to which the loop's own words say nothing.
 func (m *meter) write(ctx context.Context, c Charge) error {
-	err := m.s.write(ctx, func(w *writing) error {
+	err := m.commit(ctx, c)
+	if errors.Is(err, errOver) || errors.Is(err, errAgain) {
+		return m.s.known().errState()
+	}
+	return err
+}
+
+func (m *meter) commit(ctx context.Context, c Charge) error {
+	return m.s.write(ctx, func(w *writing) error {
 		if w.run.Current.ID != m.step {
 			return ErrRunState.Say("The step that this meter belongs to has ended.")
 		}
 		c.Hold = w.hold
 		return w.step(c)
 	})
-	if errors.Is(err, errOver) || errors.Is(err, errAgain) {
-		return m.s.known().errState()
-	}
-	return err
 }
 
 // limitOf is the reason for which a run ends whose agent met a limit.

@@ -182,6 +182,9 @@ func cause(err error) string {
 	return short(err.Error())
 }
 
+// Path is the program's absolute path, as it was found.
+func (e *Exec) Path() string { return e.path }
+
 // Implementation is what a yes to this tool is bound to (spec 1.2): `exec`, with Pin
 // then `sha256:` and the program's SHA-256 in hex, and the same for each argument that
 // is the path of a regular file; if an argument is a relative path of something that

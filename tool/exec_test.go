@@ -261,10 +261,10 @@ func TestExecIsStoppedWithItsContext(t *testing.T) {
 				t.Errorf("Run: %v", err)
 			}
 			took := time.Since(start)
-			if role == "stubborn" && took < stopGrace {
+			if role == "stubborn" && took < process.StopGrace {
 				t.Errorf("killed after %s, before its grace was over", took)
 			}
-			if role == "hang" && took >= stopGrace {
+			if role == "hang" && took >= process.StopGrace {
 				t.Errorf("took %s although it obeys", took)
 			}
 		})
@@ -311,7 +311,7 @@ func TestExecGrandchildHoldsThePipes(t *testing.T) {
 	if err != nil || string(out) != `"left one behind"` {
 		t.Errorf("Run = %s, %v", out, err)
 	}
-	if took := time.Since(start); took > 4*stopGrace {
+	if took := time.Since(start); took > 4*process.StopGrace {
 		t.Logf("Run hung for %s", took)
 	}
 	left := pidIn(t, mark+".pid")

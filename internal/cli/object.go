@@ -10,39 +10,10 @@ import (
 	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/internal/display"
 	"github.com/placet-dev/placet/request"
+	"github.com/placet-dev/placet/txn"
 )
 
 // The objects of spec 4.3 and 4.4. Absent values are left out.
-
-type approvalObject struct {
-	ID               string            `json:"id"`
-	Kind             string            `json:"kind"`
-	Status           decision.Status   `json:"status"`
-	Choice           decision.Choice   `json:"choice,omitempty"`
-	Tool             string            `json:"tool,omitempty"`
-	Args             json.RawMessage   `json:"args,omitempty"`
-	ArgsDigest       string            `json:"args_digest,omitempty"`
-	Digest           string            `json:"digest"`
-	Capability       json.RawMessage   `json:"capability,omitempty"`
-	Presentation     json.RawMessage   `json:"presentation,omitempty"`
-	Reason           string            `json:"reason,omitempty"`
-	RunID            string            `json:"run_id,omitempty"`
-	StepID           string            `json:"step_id,omitempty"`
-	CallID           string            `json:"call_id,omitempty"`
-	CreatedAt        string            `json:"created_at"`
-	ExpiresAt        string            `json:"expires_at,omitempty"`
-	GrantExpiresAt   string            `json:"grant_expires_at,omitempty"`
-	DecidedBy        string            `json:"decided_by,omitempty"`
-	DecidedPrincipal string            `json:"decided_principal,omitempty"`
-	DecidedAt        string            `json:"decided_at,omitempty"`
-	Note             string            `json:"note,omitempty"`
-	EditedArgs       json.RawMessage   `json:"edited_args,omitempty"`
-	EditedDigest     string            `json:"edited_digest,omitempty"`
-	EffectiveDigest  string            `json:"effective_digest,omitempty"`
-	Verified         *bool             `json:"verified,omitempty"`
-	ConsumedAt       string            `json:"consumed_at,omitempty"`
-	Metadata         map[string]string `json:"metadata,omitempty"`
-}
 
 type callObject struct {
 	CallID     string          `json:"call_id"`
@@ -118,12 +89,7 @@ type failedObject struct {
 }
 
 // stamp is a time as every door writes it; empty for none.
-func stamp(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Format("2006-01-02T15:04:05.000000Z")
-}
+func stamp(t time.Time) string { return txn.Stamp(t) }
 
 // maskOf is the mask for what belongs to one approval: its own schema says what
 // is secret, and what it holds is looked for in the texts around it.
@@ -149,21 +115,13 @@ func requestOf(d decision.Decision) request.Request {
 	return req
 }
 
-func (a *app) approvalObject(d decision.Decision) approvalObject {
-	req := requestOf(d)
-	m := a.maskOf(d, req)
-	o := approvalObject{
-		ID: d.ID, Kind: d.Kind, Status: d.Status, Choice: d.Choice, Tool: d.Tool, ArgsDigest: d.ArgsDigest, Digest: d.Digest,
-		Reason: m.Text(d.Reason), RunID: d.RunID, StepID: d.StepID, CallID: d.CallID,
-		CreatedAt: stamp(d.CreatedAt), ExpiresAt: stamp(d.ExpiresAt), GrantExpiresAt: stamp(d.GrantExpiresAt),
-		DecidedBy: d.DecidedBy, DecidedPrincipal: d.DecidedPrincipal, DecidedAt: stamp(d.DecidedAt), Note: m.Text(d.Note),
-		EditedDigest: d.EditedDigest, EffectiveDigest: d.EffectiveDigest, ConsumedAt: stamp(d.ConsumedAt), Metadata: masked(m, d.Metadata),
-	}
-	o.Args, o.EditedArgs = jsonOrNone(m.JSON, req.Args), jsonOrNone(m.JSON, d.EditedArgs)
-	o.Capability, o.Presentation = jsonOrNone(m.Scrub, d.Capability), jsonOrNone(m.Scrub, d.Presentation)
-	if d.DecidedBy != "" {
-		o.Verified = &d.Verified
-	}
+// approvalObject is an approval as every door writes it, with its secrets masked.
+func (a *app) approvalObject(d decision.Decision) decision.Object {
+	m := a.maskOf(d, requestOf(d))
+	o := d.Object()
+	o.Reason, o.Note, o.Metadata = m.Text(o.Reason), m.Text(o.Note), masked(m, o.Metadata)
+	o.Args, o.EditedArgs = jsonOrNone(m.JSON, o.Args), jsonOrNone(m.JSON, o.EditedArgs)
+	o.Capability, o.Presentation = jsonOrNone(m.Scrub, o.Capability), jsonOrNone(m.Scrub, o.Presentation)
 	return o
 }
 

@@ -1,21 +1,10 @@
 package cli
 
 import (
-	"encoding/json"
-
 	"github.com/spf13/cobra"
 
 	"github.com/placet-dev/placet/tool"
 )
-
-type toolObject struct {
-	Name        string          `json:"name"`
-	Description string          `json:"description"`
-	SideEffect  tool.SideEffect `json:"side_effect"`
-	Confirm     bool            `json:"confirm"`
-	InputSchema json.RawMessage `json:"input_schema"`
-	SpecDigest  string          `json:"spec_digest"`
-}
 
 func newToolsCommand(a *app) *cobra.Command {
 	return &cobra.Command{
@@ -41,7 +30,9 @@ func (a *app) listTools(tools []tool.Tool) {
 	for _, k := range tools {
 		if a.json {
 			// A schema is not a secret for having a member called password; Schema knows.
-			a.emitMasked(encode(toolObject{k.Name, k.Description, k.SideEffect, k.Confirm, a.mask.Schema(k.InputSchema), k.SpecDigest()}))
+			o := k.Object()
+			o.InputSchema = a.mask.Schema(o.InputSchema)
+			a.emitMasked(encode(o))
 			continue
 		}
 		confirm := "no"
