@@ -57,6 +57,9 @@ func NewExecAgent(argv []string, dir string) (*ExecAgent, error) {
 	return &ExecAgent{argv: slices.Clone(argv), dir: e.Dir, path: e.Path()}, nil
 }
 
+// Dir is where the program runs.
+func (a *ExecAgent) Dir() string { return a.dir }
+
 // Wait returns when none of the agent's processes runs any more. One that was told to
 // stop has 2 s to do so.
 func (a *ExecAgent) Wait() { a.working.Wait() }
