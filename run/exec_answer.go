@@ -41,7 +41,7 @@ func parseAnswer(out []byte) (Proposal, Usage, error) {
 	}
 	var a execAnswer
 	if err := jsonv2.Unmarshal(out, &a, jsonv2.RejectUnknownMembers(true)); err != nil {
-		return Proposal{}, Usage{}, fmt.Errorf("what it printed is no decision: %w", err)
+		return Proposal{}, Usage{}, fmt.Errorf("what it printed is no decision: %w", inJSON(err))
 	}
 	if err := a.check(); err != nil {
 		return Proposal{}, Usage{}, err

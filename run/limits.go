@@ -3,6 +3,7 @@ package run
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -113,7 +114,7 @@ func (l Limits) MarshalJSON() ([]byte, error) {
 func (l *Limits) UnmarshalJSON(b []byte) error {
 	var w limitsJSON
 	if err := jsonv2.Unmarshal(b, &w, jsonv2.RejectUnknownMembers(true)); err != nil {
-		return ErrUsage.Say("The limits cannot be read.").Because(err).
+		return ErrUsage.Say("The limits cannot be read.").Because(inJSON(err)).
 			Hint(`Write a JSON object such as {"max_steps":20,"max_elapsed_time":"1h"}.`)
 	}
 	set(&l.MaxSteps, w.MaxSteps)
@@ -127,6 +128,20 @@ func (l *Limits) UnmarshalJSON(b []byte) error {
 	set((*duration)(&l.ApprovalTTL), w.ApprovalTTL)
 	set((*duration)(&l.GrantTTL), w.GrantTTL)
 	return nil
+}
+
+// inJSON is a decoder's error without the names of our types.
+func inJSON(err error) error {
+	var s *jsonv2.SemanticError
+	switch {
+	case !errors.As(err, &s):
+		return err
+	case s.Err != nil && s.JSONPointer == "":
+		return s.Err
+	case s.Err != nil:
+		return fmt.Errorf("%s: %w", s.JSONPointer, s.Err)
+	}
+	return fmt.Errorf("a JSON %s does not belong at %s", s.JSONKind, quoted(string(s.JSONPointer)))
 }
 
 func set[T any](to *T, v *T) {

@@ -31,7 +31,7 @@ func Main(args []string, s Streams) int {
 	// The first signal is told to the command, which records how things stand; a
 	// second one ends the process as it would any other.
 	context.AfterFunc(ctx, stop)
-	return run(ctx, args, s)
+	return execute(ctx, args, s)
 }
 
 // heeded are the signals that end a command. One that was ignored when the
@@ -46,7 +46,7 @@ func heeded() []os.Signal {
 	return list
 }
 
-func run(ctx context.Context, args []string, s Streams) int {
+func execute(ctx context.Context, args []string, s Streams) int {
 	a := newApp(s)
 	// A wrong command line is told before its flags are known.
 	a.json = slices.Contains(beforeDashes(args), "--json")
@@ -175,7 +175,8 @@ var groups = []struct {
 	commands  []func(*app) *cobra.Command
 }{
 	{"begin", "Begin:", []func(*app) *cobra.Command{newDemoCommand, newInitCommand, newConfigCommand, newToolsCommand}},
-	{"call", "Call a tool:", []func(*app) *cobra.Command{newCallCommand, newResumeCommand, newWithdrawCommand, newCancelCommand}},
+	{"call", "Call a tool:", []func(*app) *cobra.Command{newCallCommand, newResumeCommand, newWithdrawCommand}},
+	{"run", "Run an agent:", []func(*app) *cobra.Command{newRunCommand, newRunsCommand, newCancelCommand}},
 	{"decide", "Decide:", []func(*app) *cobra.Command{newInboxCommand, newApprovalsCommand, newShowCommand, newApproveCommand, newRejectCommand}},
 	{"record", "The record:", []func(*app) *cobra.Command{newEventsCommand, newVerifyCommand, newCanonCommand, newDigestCommand}},
 	{"operate", "Operate:", []func(*app) *cobra.Command{newDBCommand, newDoctorCommand, newVersionCommand}},

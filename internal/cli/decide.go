@@ -51,15 +51,15 @@ type decideCommand struct {
 func newApproveCommand(a *app) *cobra.Command {
 	d := &decideCommand{app: a, approve: true}
 	c := d.command("approve ID", "Say yes to one approval, to exactly what is shown", `Shows the approval and asks. The yes is bound to the digest of what was shown: if
-it changes meanwhile, nothing is decided. Approving runs nothing; placet resume does.`)
+it changes meanwhile, nothing is decided. Approving runs nothing; placet resume and placet run resume do.`)
 	d.flags.addEdit(c)
 	return c
 }
 
 func newRejectCommand(a *app) *cobra.Command {
 	d := &decideCommand{app: a}
-	return d.command("reject ID", "Say no to one approval", `Shows the approval and asks. After a no the call is denied and never runs; one that
-may have run already is not run again.`)
+	return d.command("reject ID", "Say no to one approval", `Shows the approval and asks. After a no the call is denied and never runs, and a run
+that asked for it is cancelled; one that may have run already is not run again.`)
 }
 
 func (d *decideCommand) command(use, short, long string) *cobra.Command {
@@ -230,6 +230,10 @@ func (d *decideCommand) tellDecided(after decision.Decision, mayHaveRun bool) {
 	} else if after.Status == decision.Approved {
 		d.say("  good until %s", own(stamp(after.GrantExpiresAt)))
 	}
+	if after.Owner.Kind == decision.OwnerRun {
+		d.tellRunDecided(after, mayHaveRun)
+		return
+	}
 	switch run := own(d.withGlobals("resume", after.ID)); {
 	case after.Status == decision.Approved && mayHaveRun:
 		d.say("It may have run already. Run it again:  %s", run)
@@ -239,6 +243,18 @@ func (d *decideCommand) tellDecided(after decision.Decision, mayHaveRun bool) {
 		d.say("It will not be run again.")
 	default:
 		d.say("It will not run.")
+	}
+}
+
+func (d *decideCommand) tellRunDecided(after decision.Decision, mayHaveRun bool) {
+	run := own(d.withGlobals("run", "resume", after.Owner.ID))
+	switch {
+	case after.Status != decision.Approved:
+		d.say("Its run is cancelled.")
+	case mayHaveRun:
+		d.say("It may have run already. Run it again, and go on with the run:  %s", run)
+	default:
+		d.say("Nothing has run yet. Go on with the run:  %s", run)
 	}
 }
 

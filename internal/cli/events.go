@@ -26,8 +26,9 @@ func newEventsCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "events STREAM",
 		Short: "Print what happened in one stream, oldest first",
-		Long: `A stream is the noun, a colon and the id: call:call_0190… The id of a call is
-printed by placet call, and placet show apr_… has it.`,
+		Long: `A stream is the noun, a colon and the id: call:call_0190… or run:run_0190… The id
+of a call is printed by placet call, and placet show apr_… has it. A call of a run
+writes to the stream of the run.`,
 		Args: oneArg("STREAM", "such as call:call_…"),
 		RunE: func(c *cobra.Command, args []string) error { return e.run(c.Context(), args[0]) },
 	}
@@ -110,6 +111,13 @@ func (e *eventsCommand) print(ctx context.Context, st *store.Store, es []event.E
 
 // streamMask knows the secrets of what the stream belongs to, as far as it is stored by now.
 func (a *app) streamMask(ctx context.Context, st *store.Store, stream string) (*display.Mask, error) {
+	if runID, ok := strings.CutPrefix(stream, "run:"); ok {
+		w, err := readRun(ctx, st, runID)
+		if errors.Is(err, decision.ErrNotFound) {
+			return a.mask, nil
+		}
+		return a.runMask(a.known(), w.steps, w.approvals), err
+	}
 	callID, ok := strings.CutPrefix(stream, "call:")
 	if !ok {
 		return a.mask, nil

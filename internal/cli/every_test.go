@@ -23,6 +23,7 @@ import (
 	"github.com/placet-dev/placet/internal/display"
 	"github.com/placet-dev/placet/policy"
 	"github.com/placet-dev/placet/request"
+	"github.com/placet-dev/placet/run"
 	"github.com/placet-dev/placet/store/sqlite"
 )
 
@@ -56,6 +57,8 @@ tools:
   - name: web
     side_effect: read_only
     http: {method: POST, url: "http://127.0.0.1:1/", headers: {Authorization: "Bearer ` + marker + `"}}
+agents:
+  sly: {exec: [sh, agent.sh]}
 rules:
   - name: vault
     when: tool.startsWith("vault") && side_effect != "read_only"
@@ -105,6 +108,7 @@ type every struct {
 	dir  string
 	args string
 	ids  []string
+	runs int
 	from map[string][]string // what stands for a word of a command's use line
 }
 
@@ -113,6 +117,7 @@ func newEvery(t *testing.T) *every {
 	e := &every{dir: t.TempDir(), args: everyArgs(t)}
 	for name, text := range map[string]string{
 		"placet.yaml": everyConfig, "vault.sh": vaultScript, "fails.sh": failsScript,
+		"agent.sh": "cat answer.json", "fails.agent.sh": "printf 'no \\033[2K\\302\\233' >&2; exit 1", "answer.json": e.answer(t),
 		"edit.json": e.args, "bad.json": `{"answer":` + `12}`, "broken.json": `{"password":"` + marker + `"`,
 	} {
 		if err := os.WriteFile(filepath.Join(e.dir, name), []byte(text), 0o755); err != nil {
@@ -120,16 +125,23 @@ func newEvery(t *testing.T) *every {
 		}
 	}
 	e.fill(t)
-	var streams []string
+	e.fillRuns(t)
+	var streams, runs []string
 	for _, id := range e.ids {
-		if strings.HasPrefix(id, "call_") {
+		switch {
+		case strings.HasPrefix(id, "call_"):
 			streams = append(streams, "call:"+id)
+		case strings.HasPrefix(id, "run_"):
+			streams = append(streams, "run:"+id)
+			runs = append(runs, id)
 		}
 	}
 	e.from = map[string][]string{
-		"ID":         append(e.ids, "apr_", "call_", hostile),
+		"ID":         append(e.ids, "apr_", "call_", "run_", hostile),
 		"STREAM":     append(streams, hostile),
 		"STREAM_SEQ": {"2"},
+		"RUN":        append(runs, "run_", hostile),
+		"CMD":        {"sh"},
 		"TOOL":       {"vault", "vault_fails", "vault_open", "strict", "web", hostile},
 		"FILE":       {filepath.Join(e.dir, "backup.db"), "nowhere" + sly},
 		"DIR":        {"new" + sly},
@@ -208,12 +220,84 @@ func (e *every) fill(t *testing.T) {
 	}
 }
 
+// answer is what the agent of the configuration prints.
+func (e *every) answer(t *testing.T) string {
+	t.Helper()
+	b, err := json.Marshal(map[string]any{"kind": "tool_call", "tool": "vault", "args": json.RawMessage(e.args), "reason": "since " + marker + hostile})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// fillRuns makes runs that wait, were decided, and ended in every way.
+func (e *every) fillRuns(t *testing.T) {
+	t.Helper()
+	ctx := t.Context()
+	conf, err := config.Load(filepath.Join(e.dir, "placet.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	st, err := sqlite.Open(ctx, filepath.Join(e.dir, "p.db"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	act := func(tool string) run.Proposal {
+		return run.Proposal{Kind: run.CallTool, Tool: tool, Args: []byte(e.args), Text: "since " + marker + hostile, Raw: []byte(hostile)}
+	}
+	op := decision.Operator{Store: st, Principal: "p" + hostile}
+	for _, last := range []run.Proposal{
+		act("vault"), act("vault"), act("vault"), act("vault"), act("vault_fails" + hostile),
+		{Kind: run.Complete, Result: json.RawMessage(`{"token":"` + marker + `","said":["it was ` + marker + `"]}`)},
+		{Kind: run.Fail, Text: "it was " + marker + hostile},
+		{Kind: run.ProposalKind("dance" + hostile), Args: []byte("no JSON " + sly)},
+		{}, // the agent fails
+	} {
+		agent := run.AgentFunc(func(_ context.Context, in run.StepInput) (run.Proposal, error) {
+			switch {
+			case len(in.Steps) == 0:
+				return act("vault_open"), nil
+			case last.Kind == "":
+				return last, errors.New("it was " + marker + hostile)
+			}
+			return last, nil
+		})
+		d := run.NewDriver(run.Config{Store: st, Agent: agent, Tools: conf.Tools, Policy: conf.Policy, LeaseOwner: "owner" + hostile})
+		r, err := d.Start(ctx, "goal "+marker+hostile, run.DefaultLimits(), run.As("asker"+hostile),
+			run.By(run.AgentRef{Name: "sly"}), run.WithMetadata(map[string]string{"k" + hostile: "v" + hostile}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.runs++
+		e.ids = append(e.ids, r.ID)
+		if r.Status != run.Waiting {
+			continue
+		}
+		e.ids = append(e.ids, r.ApprovalID, r.Current.CallID)
+		switch e.runs {
+		case 2:
+			err = op.Approve(ctx, r.ID, r.ApprovalID, "by"+hostile, "note "+marker+hostile)
+		case 3:
+			err = op.Reject(ctx, r.ID, r.ApprovalID, "by"+hostile, "note "+marker+hostile)
+		case 4:
+			err = op.Cancel(ctx, r.ID, "by"+hostile, "note "+marker+hostile)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // lines are the command lines to try a command with: each word of its use line
 // in turn, and the flags that bring data in or let it act.
 func (e *every) lines(t *testing.T, c *cobra.Command) [][]string {
 	t.Helper()
 	lines := [][]string{nil}
 	for _, word := range strings.Fields(c.Use)[1:] {
+		if strings.HasPrefix(word, "--") || strings.HasPrefix(word, "[--") {
+			break // flags, which come below
+		}
 		word = strings.Trim(word, "[]…")
 		values, ok := e.from[word]
 		if !ok {
@@ -224,6 +308,14 @@ func (e *every) lines(t *testing.T, c *cobra.Command) [][]string {
 	has := func(name string) bool { return c.Flags().Lookup(name) != nil }
 	if has("args") {
 		lines = flagged(lines, "--args", e.args, `{"password":"`+marker+`"`, `{"password":"`+marker+`"}`, `{"password":12`+hostile)
+	}
+	if has("goal") {
+		goal := []string{"--goal", "goal " + marker + hostile}
+		lines = [][]string{
+			append(goal, "--agent", "sly"), append(goal, "--agent", "x"+sly), append(goal, "--limits", `{"x`+sly+`":1}`, "--agent", "sly"),
+			append(goal, "--limits", hostile, "--agent", "sly"), append(goal, "--daemon", "--agent", "sly"),
+			{"--goal", "goal" + hostile, "--", "sh", filepath.Join(e.dir, "fails.agent.sh")}, append(goal, "--", "./x"+hostile),
+		}
 	}
 	if has("yes") {
 		lines = each(lines, []string{"--yes"})
@@ -298,7 +390,7 @@ func TestNoCommandShowsASecretOrObeysText(t *testing.T) {
 	e := newEvery(t)
 	var masked sync.Map
 	t.Cleanup(func() {
-		for _, path := range []string{"placet show", "placet approve", "placet reject", "placet call", "placet resume", "placet events", "placet approvals", "placet inbox", "placet withdraw"} {
+		for _, path := range []string{"placet show", "placet approve", "placet reject", "placet call", "placet resume", "placet events", "placet approvals", "placet inbox", "placet withdraw", "placet run start", "placet run resume", "placet runs"} {
 			if _, ok := masked.Load(path); !ok && !t.Failed() {
 				t.Errorf("%s never masked anything: the secret did not get there, and the test proves nothing", path)
 			}

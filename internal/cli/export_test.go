@@ -10,4 +10,4 @@ import (
 func Commands() *cobra.Command { return newRoot(newApp(Streams{})) }
 
 // Run is Main without the process's signals.
-func Run(ctx context.Context, args []string, s Streams) int { return run(ctx, args, s) }
+func Run(ctx context.Context, args []string, s Streams) int { return execute(ctx, args, s) }

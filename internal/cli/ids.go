@@ -9,6 +9,7 @@ import (
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/internal/id"
+	"github.com/placet-dev/placet/run"
 	"github.com/placet-dev/placet/store"
 	"github.com/placet-dev/placet/txn"
 )
@@ -58,6 +59,12 @@ func (a *app) find(ctx context.Context, st *store.Store, given string, wanted ..
 			return "", err
 		}
 		a.callMask(k)
+	case id.Run:
+		w, err := readRun(ctx, st, found)
+		if err != nil {
+			return "", err
+		}
+		a.runMask(a.known(), w.steps, w.approvals)
 	}
 	return found, nil
 }
@@ -65,8 +72,11 @@ func (a *app) find(ctx context.Context, st *store.Store, given string, wanted ..
 func complete(ctx context.Context, st *store.Store, given string, wanted []string) (string, error) {
 	prefix, name := kindOf(given)
 	begins := strings.Join(slices.DeleteFunc(slices.Clone(wanted), func(w string) bool {
-		return len(wanted) > 1 && w != id.Approval && w != id.Call // nothing of those is in the store yet
-	}), " or ")
+		return len(wanted) > 1 && w != id.Approval && w != id.Call && w != id.Run // nothing of those is in the store yet
+	}), ", ")
+	if i := strings.LastIndex(begins, ", "); i >= 0 {
+		begins = begins[:i] + " or" + begins[i+1:]
+	}
 	ok := false
 	for _, w := range wanted {
 		ok = ok || prefix == w
@@ -102,7 +112,7 @@ func ambiguous(given, name string, found []string) error {
 
 // beginning lists ids of a kind that begin so, newest first, one more than is shown.
 func beginning(ctx context.Context, st *store.Store, prefix, given string) (found []string, err error) {
-	err = txn.View(ctx, st, func(tx call.Tx) error {
+	err = txn.View(ctx, st, func(tx run.Tx) error {
 		found = nil
 		switch prefix {
 		case id.Approval:
@@ -115,6 +125,12 @@ func beginning(ctx context.Context, st *store.Store, prefix, given string) (foun
 			cs, err := tx.Calls(call.Query{Space: event.MainSpace, Prefix: given, Limit: maxCandidates + 1})
 			for _, c := range cs {
 				found = append(found, c.ID)
+			}
+			return err
+		case id.Run:
+			rs, err := tx.Runs(run.Query{Space: event.MainSpace, Prefix: given, Limit: maxCandidates + 1})
+			for _, r := range rs {
+				found = append(found, r.ID)
 			}
 			return err
 		}

@@ -26,10 +26,11 @@ func newResumeCommand(a *app) *cobra.Command {
 	r := &resumeCommand{app: a}
 	c := &cobra.Command{
 		Use:   "resume ID",
-		Short: "Run a parked call that was decided",
+		Short: "Run a parked call that was decided, or go on with a run",
 		Long: `Runs exactly what was approved, once. It never approves by itself: a pending
 approval is refused, unless --approve or --reject gives the answer. With the id of
-a call whose outcome is unknown it asks again what became of it.`,
+a call whose outcome is unknown it asks again what became of it. With the id of a run
+it is placet run resume.`,
 		Args: oneArg("ID", ""),
 		RunE: func(c *cobra.Command, args []string) error { return r.run(c, args[0]) },
 	}
@@ -45,6 +46,12 @@ func (r *resumeCommand) run(c *cobra.Command, given string) error {
 	if err != nil {
 		return err
 	}
+	if strings.HasPrefix(given, id.Run) {
+		if answer != nil {
+			return use("A run is not answered.", "Decide its approval with placet approve or placet reject, then resume the run.")
+		}
+		return r.resumeRun(c.Context(), given)
+	}
 	conf, err := r.load()
 	if err != nil {
 		return err
@@ -54,8 +61,11 @@ func (r *resumeCommand) run(c *cobra.Command, given string) error {
 		return err
 	}
 	defer st.Close()
-	found, err := r.find(c.Context(), st, given, id.Approval, id.Call)
+	found, err := r.find(c.Context(), st, given, id.Approval, id.Call, id.Run)
 	if err != nil {
+		return err
+	}
+	if err := ofRun(c.Context(), st, found); err != nil {
 		return err
 	}
 	ex := r.executor(st, conf)
@@ -69,6 +79,32 @@ func (r *resumeCommand) run(c *cobra.Command, given string) error {
 	err = r.answer(c.Context(), st, name, conf, res, err)
 	r.finishLate(c.Context(), ex)
 	return err
+}
+
+// ofRun refuses what belongs to a run: that is resumed as a whole.
+func ofRun(ctx context.Context, st *store.Store, found string) error {
+	runID, what := "", "Approval"
+	if strings.HasPrefix(found, id.Call) {
+		k, err := readCall(ctx, st, found)
+		if err != nil {
+			return err
+		}
+		if k.Hosted() {
+			runID, what = k.RunID, "Call"
+		}
+	} else {
+		s, err := readApproval(ctx, st, found)
+		if err != nil {
+			return err
+		}
+		if s.Owner.Kind == decision.OwnerRun {
+			runID = s.Owner.ID
+		}
+	}
+	if runID == "" {
+		return nil
+	}
+	return decision.ErrUsage.Say("%s %s belongs to run %s.", what, found, runID).Hint("Go on with the run: placet run resume %s.", runID)
 }
 
 // goOn resumes an approval, or the call of that id.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -19,7 +20,7 @@ import (
 func newShowCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "show ID",
-		Short: "Show one approval or one call",
+		Short: "Show one approval, one call or one run",
 		Args:  oneArg("ID", ""),
 		RunE: func(c *cobra.Command, args []string) error {
 			st, err := a.read(c.Context())
@@ -27,10 +28,12 @@ func newShowCommand(a *app) *cobra.Command {
 				return err
 			}
 			defer st.Close()
-			if err := onlyGroups(c.Context(), st, args[0]); err != nil {
-				return err
-			}
 			found, err := a.find(c.Context(), st, args[0], id.Approval, id.Call, id.Run, id.Job, id.Question)
+			if errors.Is(err, decision.ErrNotFound) {
+				if only := onlyGroups(c.Context(), st, args[0]); only != nil {
+					return only
+				}
+			}
 			if err != nil {
 				return err
 			}
@@ -39,6 +42,8 @@ func newShowCommand(a *app) *cobra.Command {
 				return a.showApproval(c.Context(), st, found)
 			case id.Call:
 				return a.showCall(c.Context(), st, found)
+			case id.Run:
+				return a.showRun(c.Context(), st, found)
 			default:
 				return decision.ErrNotFound.Say("There is no %s %s.", name, found)
 			}
@@ -106,10 +111,25 @@ func readCall(ctx context.Context, st *store.Store, callID string) (k wholeCall,
 		if k.attempts, err = tx.Attempts(callID); err != nil {
 			return err
 		}
+		if c.Hosted() { // the run owns them; the latest is the one that tells
+			return k.readHosted(tx)
+		}
 		k.approvals, err = tx.Decisions(decision.Query{Space: event.MainSpace, CallID: callID, Limit: 500})
 		return err
 	})
 	return k, err
+}
+
+func (k *wholeCall) readHosted(tx call.Tx) error {
+	if k.ApprovalID == "" {
+		return nil
+	}
+	d, err := tx.Decision(k.ApprovalID)
+	if errors.Is(err, decision.ErrNotFound) {
+		return nil
+	}
+	k.approvals = []decision.Decision{d}
+	return err
 }
 
 // callMask is the mask for all that belongs to a call. Its approvals hold the
