@@ -21,6 +21,7 @@ var law = map[string]string{
 	"internal/id":      "",
 	"internal/process": "",
 	"internal/migrate": "",
+	"internal/source":  "",
 	"txn":              "fault",
 	"event":            "fault canon txn",
 	"tool":             "fault canon internal/process",

@@ -76,7 +76,7 @@ func (d Decision) errNotPending() *fault.Error {
 	if d.Status == Expired {
 		return d.errExpired()
 	}
-	if d.Status == Approved {
+	if d.Status == Approved && d.Open {
 		return d.notPending().Hint("That yes stands until it is used%s.", d.orUntil())
 	}
 	return d.notPending()
@@ -103,6 +103,11 @@ func (d Decision) errAnswered() *fault.Error {
 		return d.errExpired()
 	}
 	return ErrNotPending.Say("Question %s is %s%s.", d.ID, d.Status, byWhom(d)).With(d.Standing())
+}
+
+func (d Decision) errClosed() *fault.Error {
+	return ErrRunState.Say("%s is %s and closed: what waited on it has ended.", d.ID, d.Status).
+		Hint("Look at it: placet show %s.", d.Owner.ID).With(d.Standing())
 }
 
 func (d Decision) errExpired() *fault.Error {

@@ -193,6 +193,9 @@ func (d Decision) resolve(cmd Resolve, now time.Time) (Change, error) {
 	if cmd.Waiting != nil {
 		return Change{}, cmd.Waiting
 	}
+	if d.closed() {
+		return Change{}, d.errClosed()
+	}
 	if d.Overdue(now) {
 		return d.expired(now, true), nil
 	}

@@ -46,7 +46,7 @@ type Consume struct{ Attempt int64 }
 type Supersede struct{}
 
 // Close notes that what waited on a decision has ended otherwise. The decision
-// stays as it stands; it is no work for anybody any more.
+// stays as it stands for ever; it is no work for anybody any more.
 type Close struct{}
 
 func (Decide) command()    {}
@@ -115,6 +115,9 @@ func (d Decision) decide(cmd Decide, now time.Time) (Change, error) {
 	}
 	if cmd.Waiting != nil {
 		return Change{}, cmd.Waiting
+	}
+	if d.closed() {
+		return Change{}, d.errClosed()
 	}
 	if err := d.checkShown(cmd); err != nil {
 		return Change{}, err
@@ -217,6 +220,9 @@ func (d Decision) settle(cmd Decide, to Status, now time.Time) Change {
 }
 
 func (d Decision) expire(now time.Time) (Change, error) {
+	if d.closed() {
+		return Change{}, d.errClosed()
+	}
 	if !d.Overdue(now) {
 		return Change{}, ErrNotPending.Say("Approval %s is %s and not overdue.", d.ID, d.Status).With(d.Standing())
 	}
@@ -257,6 +263,9 @@ func (d Decision) withdraw(cmd Withdraw, now time.Time) (Change, error) {
 	if cmd.Waiting != nil {
 		return Change{}, cmd.Waiting
 	}
+	if d.closed() {
+		return Change{}, d.errClosed()
+	}
 	if d.Overdue(now) && !cmd.ByRuntime {
 		return d.expired(now, true), nil
 	}
@@ -274,6 +283,9 @@ func (d Decision) withdraw(cmd Withdraw, now time.Time) (Change, error) {
 
 // consume is the one door into spent. It refuses whatever is not a live grant.
 func (d Decision) consume(cmd Consume, now time.Time) (Change, error) {
+	if d.closed() {
+		return Change{}, d.errClosed()
+	}
 	if d.Overdue(now) {
 		return d.expired(now, true), nil
 	}
@@ -294,6 +306,9 @@ func (d Decision) consume(cmd Consume, now time.Time) (Change, error) {
 }
 
 func (d Decision) supersede(now time.Time) (Change, error) {
+	if d.closed() {
+		return Change{}, d.errClosed()
+	}
 	if d.Status != Approved && d.Status != Pending {
 		return Change{}, d.errNotPending()
 	}
@@ -305,12 +320,18 @@ func (d Decision) supersede(now time.Time) (Change, error) {
 }
 
 func (d Decision) close() (Change, error) {
-	if !d.Open {
+	switch {
+	case d.closed():
+		return Change{}, d.errClosed()
+	case !d.Open:
 		return Change{}, d.errNotPending()
 	}
 	d.Open = false
 	return Change{Next: d}, nil
 }
+
+// closed reports whether d stands as it did when what waited on it ended.
+func (d Decision) closed() bool { return !d.Open && (d.Status == Pending || d.Status == Approved) }
 
 // ErrDecided is the answer to an attempt to use d again: [ErrApprovalExpired],
 // or [ErrAlreadyDecided] with the standing decision.

@@ -3,6 +3,9 @@ package decision_test
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,6 +13,7 @@ import (
 
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/event"
+	"github.com/placet-dev/placet/internal/source"
 	"github.com/placet-dev/placet/request"
 	"github.com/placet-dev/placet/tool"
 )
@@ -70,7 +74,28 @@ func reject() decision.Decide {
 	return decision.Decide{Answer: decision.Answer{By: reviewer, Note: "no"}, Epoch: 1}
 }
 
-// inStatus brings an approval where the table wants it, by the machine's own doors.
+// closed is the state of an approval whose owner ended while it was open.
+const closed = ", closed"
+
+// states are those of the table.
+func states() []string {
+	var all []string
+	for _, s := range decision.Statuses() {
+		all = append(all, string(s))
+	}
+	return append(all, string(decision.Pending)+closed, string(decision.Approved)+closed)
+}
+
+// inState brings an approval where the table wants it.
+func inState(t *testing.T, state string) decision.Decision {
+	t.Helper()
+	if s, ok := strings.CutSuffix(state, closed); ok {
+		return step(t, inStatus(t, decision.Status(s)), decision.Close{}, noon)
+	}
+	return inStatus(t, decision.Status(state))
+}
+
+// inStatus brings an approval into a status, by the machine's own doors.
 func inStatus(t *testing.T, s decision.Status) decision.Decision {
 	t.Helper()
 	d := asked(t)
@@ -94,12 +119,14 @@ func inStatus(t *testing.T, s decision.Status) decision.Decision {
 	return d
 }
 
-// The commands of the table: each alone and where it differs in time.
-var commands = []struct {
+// command is a column of a table: each command alone and where it differs in time.
+type command struct {
 	name string
 	cmd  decision.Command
 	now  time.Time
-}{
+}
+
+var commands = []command{
 	{"approve", approve(), noon},
 	{"approve late", approve(), noon.Add(time.Hour + time.Microsecond)},
 	{"reject", reject(), noon},
@@ -110,52 +137,64 @@ var commands = []struct {
 	{"consume late", decision.Consume{Attempt: 2}, noon.Add(10*time.Minute + time.Microsecond)},
 	{"return denial", decision.Consume{}, noon},
 	{"supersede", decision.Supersede{}, noon},
+	{"close", decision.Close{}, noon},
+	{"resolve", decision.Resolve{Choice: "yes", By: reviewer}, noon},
 }
 
-// Every status × every command (spec 2.3). A cell is the status that follows with
+// Every state × every command (spec 2.3). A cell is the state that follows with
 // the events, or the refusal; "+" joins a refusal that is committed.
-var steps = map[decision.Status][]string{
-	decision.Pending: {
+var steps = map[string][]string{
+	"pending": {
 		"approved [approval.decided]", "expired [approval.expired] + approval_expired", "rejected [approval.decided]",
 		"not_pending", "expired [approval.expired]", "withdrawn [approval.withdrawn]",
-		"already_decided", "already_decided", "already_decided", "superseded [approval.superseded]",
+		"already_decided", "already_decided", "already_decided", "superseded [approval.superseded]", "pending, closed []", "usage",
 	},
-	decision.Approved: {
+	"approved": {
 		"not_pending", "not_pending", "not_pending",
 		"not_pending", "expired [approval.expired]", "not_pending",
-		"consumed []", "expired [approval.expired] + approval_expired", "already_decided", "superseded [approval.superseded]",
+		"consumed []", "expired [approval.expired] + approval_expired", "already_decided", "superseded [approval.superseded]", "approved, closed []", "usage",
 	},
-	decision.Rejected: {
+	"rejected": {
 		"not_pending", "not_pending", "not_pending",
 		"not_pending", "not_pending", "not_pending",
-		"already_decided", "already_decided", "consumed [approval.consumed]", "not_pending",
+		"already_decided", "already_decided", "consumed [approval.consumed]", "not_pending", "not_pending", "usage",
 	},
-	decision.Expired: {
+	"expired": {
 		"approval_expired", "approval_expired", "approval_expired",
 		"not_pending", "not_pending", "approval_expired",
-		"approval_expired", "approval_expired", "approval_expired", "approval_expired",
+		"approval_expired", "approval_expired", "approval_expired", "approval_expired", "approval_expired", "usage",
 	},
-	decision.Withdrawn: {
+	"withdrawn": {
 		"not_pending", "not_pending", "not_pending",
 		"not_pending", "not_pending", "not_pending",
-		"already_decided", "already_decided", "already_decided", "not_pending",
+		"already_decided", "already_decided", "already_decided", "not_pending", "not_pending", "usage",
 	},
-	decision.Superseded: {
+	"superseded": {
 		"not_pending", "not_pending", "not_pending",
 		"not_pending", "not_pending", "not_pending",
-		"already_decided", "already_decided", "already_decided", "not_pending",
+		"already_decided", "already_decided", "already_decided", "not_pending", "not_pending", "usage",
 	},
-	decision.Consumed: {
+	"consumed": {
 		"not_pending", "not_pending", "not_pending",
 		"not_pending", "not_pending", "not_pending",
-		"already_decided", "already_decided", "already_decided", "not_pending",
+		"already_decided", "already_decided", "already_decided", "not_pending", "not_pending", "usage",
+	},
+	"pending, closed": {
+		"run_state", "run_state", "run_state",
+		"run_state", "run_state", "run_state",
+		"run_state", "run_state", "run_state", "run_state", "run_state", "usage",
+	},
+	"approved, closed": {
+		"not_pending", "not_pending", "not_pending",
+		"run_state", "run_state", "not_pending",
+		"run_state", "run_state", "run_state", "run_state", "run_state", "usage",
 	},
 }
 
 func TestStep(t *testing.T) {
 	t.Parallel()
 	cells := 0
-	for _, from := range decision.Statuses() {
+	for _, from := range states() {
 		for i, c := range commands {
 			if len(steps[from]) != len(commands) {
 				t.Fatalf("the row of %s has %d cells, not %d", from, len(steps[from]), len(commands))
@@ -164,26 +203,117 @@ func TestStep(t *testing.T) {
 			want := steps[from][i]
 			t.Run(fmt.Sprintf("%s/%s", from, c.name), func(t *testing.T) {
 				t.Parallel()
-				d := inStatus(t, from)
-				before := d.Clone()
-				ch, err := d.Step(c.cmd, c.now)
-				if got := outcome(ch, err); got != want {
-					t.Errorf("got %s, want %s", got, want)
-				}
-				if err == nil {
-					checkChange(t, d, ch, c.now)
-				}
-				again, err2 := d.Step(c.cmd, c.now)
-				if diff := cmp.Diff(ch, again, errorTexts) + cmp.Diff(err, err2, errorTexts); diff != "" {
-					t.Errorf("the same command gave another answer (-first +second):\n%s", diff)
-				}
-				if diff := cmp.Diff(before, d); diff != "" {
-					t.Errorf("Step changed its decision (-before +after):\n%s", diff)
-				}
+				checkCell(t, inState(t, from), c.cmd, c.now, want)
 			})
 		}
 	}
-	if want := 7 * 10; cells != want {
+	if want := 9 * 12; cells != want {
+		t.Errorf("the table has %d cells, want %d", cells, want)
+	}
+}
+
+func checkCell(t *testing.T, d decision.Decision, cmd decision.Command, now time.Time, want string) {
+	t.Helper()
+	before := d.Clone()
+	ch, err := d.Step(cmd, now)
+	if got := outcome(ch, err); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if err == nil && !ch.Repeated {
+		checkChange(t, d, ch, now)
+	}
+	again, err2 := d.Step(cmd, now)
+	if diff := cmp.Diff(ch, again, errorTexts) + cmp.Diff(err, err2, errorTexts); diff != "" {
+		t.Errorf("the same command gave another answer (-first +second):\n%s", diff)
+	}
+	if diff := cmp.Diff(before, d); diff != "" {
+		t.Errorf("Step changed its decision (-before +after):\n%s", diff)
+	}
+}
+
+// The same for questions (spec 3.2); the deadline is an hour away.
+var questionCommands = []command{
+	{"resolve", decision.Resolve{Choice: "yes", By: reviewer}, noon},
+	{"resolve otherwise", decision.Resolve{Choice: "no", By: reviewer}, noon},
+	{"resolve late", decision.Resolve{Choice: "yes", By: reviewer}, noon.Add(time.Hour + time.Microsecond)},
+	{"expire early", decision.Expire{}, noon},
+	{"expire", decision.Expire{}, noon.Add(time.Hour + time.Microsecond)},
+	{"withdraw", decision.Withdraw{By: "bot"}, noon},
+	{"withdraw late", decision.Withdraw{By: "bot"}, noon.Add(time.Hour + time.Microsecond)},
+	{"withdraw by runtime, late", decision.Withdraw{By: "bot", ByRuntime: true}, noon.Add(time.Hour + time.Microsecond)},
+	{"close", decision.Close{}, noon},
+	{"approve", approve(), noon},
+	{"consume", decision.Consume{Attempt: 1}, noon},
+	{"supersede", decision.Supersede{}, noon},
+}
+
+var questionSteps = map[string][]string{
+	"pending": {
+		"resolved [decision_resolved]", "resolved [decision_resolved]", "expired [decision_expired] + expired",
+		"not_pending", "expired [decision_expired]",
+		"withdrawn [decision_withdrawn]", "expired [decision_expired] + expired", "withdrawn [decision_withdrawn]",
+		"pending, closed []", "usage", "usage", "usage",
+	},
+	"resolved": {
+		"resolved [], repeated", "choice_conflict", "resolved [], repeated",
+		"not_pending", "not_pending",
+		"not_pending", "not_pending", "not_pending",
+		"not_pending", "usage", "usage", "usage",
+	},
+	"withdrawn": {
+		"withdrawn", "withdrawn", "withdrawn",
+		"not_pending", "not_pending",
+		"withdrawn [], repeated", "withdrawn [], repeated", "withdrawn [], repeated",
+		"withdrawn", "usage", "usage", "usage",
+	},
+	"expired": {
+		"expired", "expired", "expired",
+		"not_pending", "not_pending",
+		"expired", "expired", "expired",
+		"expired", "usage", "usage", "usage",
+	},
+	"pending, closed": {
+		"run_state", "run_state", "run_state",
+		"run_state", "run_state",
+		"run_state", "run_state", "run_state",
+		"run_state", "usage", "usage", "usage",
+	},
+}
+
+// questionIn brings a question where the table wants it.
+func questionIn(t *testing.T, state string) decision.Decision {
+	t.Helper()
+	d := question(t)
+	d.Form = nil // which input is held against is not the table's
+	switch state {
+	case "pending":
+		return d
+	case "resolved":
+		return step(t, d, yes(d), noon)
+	case "withdrawn":
+		return step(t, d, decision.Withdraw{By: "bot"}, noon)
+	case "expired":
+		return step(t, d, decision.Expire{}, noon.Add(2*time.Hour))
+	}
+	return step(t, d, decision.Close{}, noon)
+}
+
+func TestStepOfQuestions(t *testing.T) {
+	t.Parallel()
+	cells := 0
+	for from, row := range questionSteps {
+		if len(row) != len(questionCommands) {
+			t.Fatalf("the row of %s has %d cells, not %d", from, len(row), len(questionCommands))
+		}
+		for i, c := range questionCommands {
+			cells++
+			t.Run(fmt.Sprintf("%s/%s", from, c.name), func(t *testing.T) {
+				t.Parallel()
+				checkCell(t, questionIn(t, from), c.cmd, c.now, row[i])
+			})
+		}
+	}
+	if want := 5 * 12; cells != want {
 		t.Errorf("the table has %d cells, want %d", cells, want)
 	}
 }
@@ -196,24 +326,68 @@ func outcome(ch decision.Change, err error) string {
 	for _, e := range ch.Events {
 		types = append(types, e.Type)
 	}
-	s := fmt.Sprint(ch.Next.Status, " ", types)
+	s := fmt.Sprint(stateOf(ch.Next), " ", types)
+	if ch.Repeated {
+		s += ", repeated"
+	}
 	if ch.Refuse != nil {
 		s += " + " + reason(ch.Refuse)
 	}
 	return s
 }
 
+func stateOf(d decision.Decision) string {
+	if !d.Open && (d.Status == decision.Pending || d.Status == decision.Approved) {
+		return string(d.Status) + closed
+	}
+	return string(d.Status)
+}
+
+// The table has a row for whatever the package knows.
+func TestTableIsWhole(t *testing.T) {
+	t.Parallel()
+	known, err := source.Commands(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, table := range [][]command{commands, questionCommands} {
+		inTable := map[string]bool{}
+		for _, c := range table {
+			inTable[strings.TrimPrefix(fmt.Sprintf("%T", c.cmd), "decision.")] = true
+		}
+		if got := slices.Sorted(maps.Keys(inTable)); !slices.Equal(got, known) {
+			t.Errorf("a table has the commands %v, the package %v", got, known)
+		}
+	}
+	values, err := source.Values(".", "Status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := append(decision.Statuses(), decision.Resolved) // which is only a question's
+	if len(values) != len(listed) {
+		t.Fatalf("the package has %d statuses and lists %d", len(values), len(listed))
+	}
+	for i, v := range values {
+		if v.Text != string(listed[i]) {
+			t.Errorf("status %d is %s, listed as %s", i, v.Text, listed[i])
+		}
+	}
+	if len(steps) != len(states()) {
+		t.Errorf("the table has %d rows, there are %d states", len(steps), len(states()))
+	}
+}
+
 // checkChange holds what every change has in common, whatever it was.
 func checkChange(t *testing.T, prev decision.Decision, ch decision.Change, now time.Time) {
 	t.Helper()
 	d := ch.Next
-	if d.Status == prev.Status {
+	if d.Status == prev.Status && d.Open == prev.Open {
 		t.Errorf("a change that changes nothing: %s", d.Status)
 	}
 	if (d.Status == decision.Pending) != d.SettledAt.IsZero() {
 		t.Errorf("%s, settled at %v", d.Status, d.SettledAt)
 	}
-	if d.Open != (d.Status == decision.Pending || d.Status == decision.Approved) {
+	if live := d.Status == decision.Pending || d.Status == decision.Approved; d.Open && !live || !d.Open && live && d.Status != prev.Status {
 		t.Errorf("%s, open %v", d.Status, d.Open)
 	}
 	if (d.Status == decision.Consumed) != !d.ConsumedAt.IsZero() {
@@ -494,6 +668,28 @@ func TestConsumeOnce(t *testing.T) {
 	denial.Choice = decision.ChoiceApprove
 	if _, err := denial.Step(decision.Consume{}, noon); !errors.Is(err, decision.ErrAlreadyDecided) {
 		t.Errorf("a yes was returned as a no: %v", err)
+	}
+}
+
+// What an approval was when its owner ended it stays, whoever comes late.
+func TestClosedStays(t *testing.T) {
+	t.Parallel()
+	for _, s := range []decision.Status{decision.Pending, decision.Approved} {
+		d := inState(t, string(s)+closed)
+		for _, now := range []time.Time{noon, d.ExpiresAt.Add(time.Hour)} {
+			for _, cmd := range []decision.Command{decision.Expire{}, decision.Consume{Attempt: 1}, decision.Consume{}, decision.Supersede{}, decision.Close{}} {
+				_, err := d.Step(cmd, now)
+				if st, ok := decision.StandingOf(err); !errors.Is(err, decision.ErrRunState) || !ok || st.Status != s {
+					t.Errorf("%T of a closed %s one: %v (%+v)", cmd, s, err, st)
+				}
+			}
+		}
+	}
+	d := inState(t, "pending"+closed) // what the owner says comes first
+	for _, cmd := range []decision.Command{decision.Decide{Waiting: decision.ErrMoved}, decision.Withdraw{Waiting: decision.ErrMoved}} {
+		if _, err := d.Step(cmd, noon); !errors.Is(err, decision.ErrMoved) {
+			t.Errorf("%T: %v", cmd, err)
+		}
 	}
 }
 

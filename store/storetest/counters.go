@@ -87,4 +87,14 @@ func counterPending(w *world) {
 	d := w.decision(ds[1].ID)
 	w.write(func(tx store.Tx) error { return tx.PutDecision(d, decision.Change{Next: spentDecision(d)}) }) // counted off already
 	pending(c.Space, 2)
+
+	// One that was closed is no work any more, and what becomes of it is counted once.
+	shut := w.closeDecision(w.decision(ds[0].ID))
+	pending(c.Space, 1)
+	w.write(func(tx store.Tx) error { return tx.PutDecision(shut, decision.Change{Next: spentDecision(shut)}) })
+	pending(c.Space, 1)
+	d = pendingDecision(c)
+	d.N, d.Open = 6, false
+	w.insertDecision(d)
+	pending(c.Space, 1)
 }

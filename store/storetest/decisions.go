@@ -429,6 +429,9 @@ func decisionDue(w *world) {
 	add(time.Time{}, pending)
 	add(time.Time{}, grant)
 	add(moment(1), func(d *decision.Decision) { *d = spentDecision(*d) })
+	for _, of := range []func(*decision.Decision){pending, grant} { // what is closed stays as it is
+		w.closeDecision(w.decision(add(moment(2), of)))
+	}
 	ids := func(at time.Time, limit int) (ids []string) {
 		for _, d := range read(w, func(tx store.Tx) ([]decision.Decision, error) { return tx.Due(at, limit) }) {
 			ids = append(ids, d.ID)

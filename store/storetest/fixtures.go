@@ -123,6 +123,17 @@ func (w *world) insertDecision(d decision.Decision) decision.Decision {
 	return w.decision(d.ID)
 }
 
+// closeDecision does what the end of an owner does to an approval that is open.
+func (w *world) closeDecision(d decision.Decision) decision.Decision {
+	w.Helper()
+	ch, err := d.Step(decision.Close{}, moment(0))
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.write(func(tx store.Tx) error { return tx.PutDecision(d, ch) })
+	return w.decision(d.ID)
+}
+
 func asked(d decision.Decision) event.Event {
 	return event.New(event.ApprovalRequested, d.ID, "tester", map[string]string{"approval_id": d.ID})
 }

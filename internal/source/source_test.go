@@ -1,0 +1,62 @@
+package source_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/placet-dev/placet/internal/source"
+)
+
+const text = `package door
+
+type State string
+
+const (
+	Open State = "open" // one may go through
+	Shut State = "shut"
+	Other = "neither"
+	N State2 = "n"
+)
+
+type (
+	Push struct{}
+	Pull struct{}
+	Look struct{}
+)
+
+func (Push) command() {}
+func (Pull) command() {}
+func (Look) command(int) {}
+func command() {}
+`
+
+func TestReadsCommandsAndValues(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, s := range map[string]string{"door.go": text, "door_test.go": "package door\nfunc (Test) command() {}\n", "notes.md": "no Go"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(s), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	commands, err := source.Commands(dir)
+	if diff := cmp.Diff([]string{"Pull", "Push"}, commands); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	values, err := source.Values(dir, "State")
+	want := []source.Value{{Name: "Open", Text: "open", Doc: "one may go through"}, {Name: "Shut", Text: "shut"}}
+	if diff := cmp.Diff(want, values); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	if _, err := source.Commands(filepath.Join(dir, "none")); err == nil {
+		t.Error("a folder that is not there has no commands")
+	}
+	if err := os.WriteFile(filepath.Join(dir, "bad.go"), []byte("package"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := source.Values(dir, "State"); err == nil {
+		t.Error("a source that is not Go was read")
+	}
+}
