@@ -1,8 +1,12 @@
 package call_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +15,7 @@ import (
 	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/event"
+	"github.com/placet-dev/placet/internal/source"
 )
 
 const lease = 30 * time.Second
@@ -19,7 +24,17 @@ const lease = 30 * time.Second
 // is a call that is not stored yet.
 func inStatus(t *testing.T, s call.Status) call.Call {
 	t.Helper()
-	c := call.Call{ID: "call_1", Space: event.MainSpace, RunID: "run_1", Tool: "refund", Args: []byte(`{}`), Version: 1}
+	return bring(t, call.Call{ID: "call_1", Space: event.MainSpace, RunID: "run_1", Tool: "refund", Args: []byte(`{}`), Version: 1}, s)
+}
+
+// hostedIn does so with a call that hangs below a run's step.
+func hostedIn(t *testing.T, s call.Status) call.Call {
+	t.Helper()
+	return bring(t, call.Call{ID: "call_1", Space: event.MainSpace, RunID: "run_1", StepID: "stp_1", Tool: "refund", Args: []byte(`{}`), Version: 1}, s)
+}
+
+func bring(t *testing.T, c call.Call, s call.Status) call.Call {
+	t.Helper()
 	if s == "" {
 		return c
 	}
@@ -96,23 +111,27 @@ var commands = []struct {
 	{"lose of an earlier life", call.Lose{Epoch: 2}, inTime},
 	{"doubt", call.Doubt{Message: "restored"}, noon},
 	{"learn", call.Learn{Outcome: call.Outcome{Status: call.Succeeded}}, noon},
+	{"end, its run over", call.End{Fence: 1, Epoch: 1, Late: true, Outcome: call.Outcome{Status: call.Succeeded}}, inTime},
+	{"lose, its run taken over", call.Lose{Epoch: 1, TakenOver: true}, inTime},
 }
 
 // Rows that several statuses share: nothing changes a call that has ended, and what
 // an attempt says too late is only noted.
 var (
-	noted = "unchanged, late [call.finished]"
-	ended = []string{
-		"run_state", "run_state", "run_state", "run_state", "run_state", "run_state",
-		noted, noted, noted, "lease_lost", noted, "lease_lost",
-		"run_state", "run_state", "run_state", "run_state", "run_state",
-	}
-	neverTried = []string{ // and ended: there is no attempt that could say anything
-		"run_state", "run_state", "run_state", "run_state", "run_state", "run_state",
-		"lease_lost", "lease_lost", "lease_lost", "lease_lost", "lease_lost", "lease_lost",
-		"run_state", "run_state", "run_state", "run_state", "run_state",
-	}
+	noted      = "unchanged, late [call.finished]"
+	notedInRun = "unchanged, late [step.tool_finished]"
+	ended      = endedRow(noted)
+	neverTried = endedRow("lease_lost") // there is no attempt that could say anything
 )
+
+func endedRow(told string) []string {
+	return []string{
+		"run_state", "run_state", "run_state", "run_state", "run_state", "run_state",
+		told, told, told, "lease_lost", told, "lease_lost",
+		"run_state", "run_state", "run_state", "run_state", "run_state",
+		told, "run_state",
+	}
+}
 
 // Every status × every command (spec 2.3).
 var steps = map[call.Status][]string{
@@ -120,21 +139,25 @@ var steps = map[call.Status][]string{
 		"pending [call.created]", "running [call.created call.started]", "moved", "denied [call.created call.finished]", "run_state", "run_state",
 		"lease_lost", "lease_lost", "lease_lost", "lease_lost", "lease_lost", "lease_lost",
 		"run_state", "run_state", "run_state", "run_state", "run_state",
+		"lease_lost", "run_state",
 	},
 	call.Pending: {
 		"pending []", "running [call.started]", "moved", "denied [call.finished]", "expired [call.finished]", "cancelled [call.cancelled]",
 		"lease_lost", "lease_lost", "lease_lost", "lease_lost", "lease_lost", "lease_lost",
 		"run_state", "run_state", "run_state", "unknown [call.unknown]", "run_state",
+		"lease_lost", "run_state",
 	},
 	call.Running: {
 		"call_running", "call_running", "call_running", "call_running", "call_running", "call_running",
 		"succeeded [call.finished]", "failed, late [call.finished]", "unknown [call.unknown]", "lease_lost", noted, "lease_lost",
 		"call_running", "unknown [call.unknown]", "unknown [call.unknown]", "call_running", "call_running",
+		"succeeded, late [call.finished]", "unknown [call.unknown]",
 	},
 	call.Unknown: {
 		"unknown []", "moved", "running [call.started]", "unknown []", "unknown []", "unknown []",
 		"succeeded, late [call.finished]", "failed, late [call.finished]", noted, "lease_lost", noted, "lease_lost",
 		"run_state", "run_state", "run_state", "run_state", "succeeded, late [call.finished]",
+		"succeeded, late [call.finished]", "run_state",
 	},
 	call.Succeeded: ended,
 	call.Failed:    ended,
@@ -143,39 +166,116 @@ var steps = map[call.Status][]string{
 	call.Cancelled: neverTried,
 }
 
+// The same below a run's step: the statuses are the same, the events are the run's.
+// What ended before the tool is told by the step itself.
+var hosted = map[call.Status][]string{
+	"": {
+		"pending []", "running [step.tool_started]", "moved", "denied []", "run_state", "run_state",
+		"lease_lost", "lease_lost", "lease_lost", "lease_lost", "lease_lost", "lease_lost",
+		"run_state", "run_state", "run_state", "run_state", "run_state",
+		"lease_lost", "run_state",
+	},
+	call.Pending: {
+		"pending []", "running [step.tool_started]", "moved", "denied []", "expired []", "cancelled []",
+		"lease_lost", "lease_lost", "lease_lost", "lease_lost", "lease_lost", "lease_lost",
+		"run_state", "run_state", "run_state", "unknown [step.interrupted]", "run_state",
+		"lease_lost", "run_state",
+	},
+	call.Running: {
+		"call_running", "call_running", "call_running", "call_running", "call_running", "call_running",
+		"succeeded [step.tool_finished]", "failed, late [step.tool_finished]", "unknown [step.interrupted]", "lease_lost", notedInRun, "lease_lost",
+		"call_running", "unknown [step.interrupted]", "unknown [step.interrupted]", "call_running", "call_running",
+		"succeeded, late [step.tool_finished]", "unknown [step.interrupted]",
+	},
+	call.Unknown: {
+		"unknown []", "moved", "running [step.tool_started]", "unknown []", "unknown []", "unknown []",
+		"succeeded, late [step.tool_finished]", "failed, late [step.tool_finished]", notedInRun, "lease_lost", notedInRun, "lease_lost",
+		"run_state", "run_state", "run_state", "run_state", "succeeded, late [step.tool_finished]",
+		"succeeded, late [step.tool_finished]", "run_state",
+	},
+	call.Succeeded: endedRow(notedInRun),
+	call.Failed:    endedRow(notedInRun),
+	call.Denied:    neverTried,
+	call.Expired:   neverTried,
+	call.Cancelled: neverTried,
+}
+
 func TestStep(t *testing.T) {
 	t.Parallel()
+	checkTable(t, steps, inStatus)
+}
+
+func TestStepBelowARun(t *testing.T) {
+	t.Parallel()
+	checkTable(t, hosted, hostedIn)
+}
+
+func checkTable(t *testing.T, table map[call.Status][]string, in func(*testing.T, call.Status) call.Call) {
+	t.Helper()
 	cells := 0
 	for _, from := range append([]call.Status{""}, call.Statuses()...) {
+		if len(table[from]) != len(commands) {
+			t.Fatalf("the row of %q has %d cells, not %d", from, len(table[from]), len(commands))
+		}
 		for i, k := range commands {
-			if len(steps[from]) != len(commands) {
-				t.Fatalf("the row of %q has %d cells, not %d", from, len(steps[from]), len(commands))
-			}
 			cells++
-			want := steps[from][i]
+			want := table[from][i]
 			t.Run(fmt.Sprintf("%s/%s", from, k.name), func(t *testing.T) {
 				t.Parallel()
-				c := inStatus(t, from)
-				before := c
-				ch, err := c.Step(k.cmd, k.now)
-				if got := outcome(c, ch, err); got != want {
-					t.Errorf("got %s, want %s", got, want)
-				}
-				if err == nil {
-					checkChange(t, c, ch, k.cmd)
-				}
-				again, err2 := c.Step(k.cmd, k.now)
-				if diff := cmp.Diff(ch, again) + cmp.Diff(fmt.Sprint(err), fmt.Sprint(err2)); diff != "" {
-					t.Errorf("the same command gave another answer (-first +second):\n%s", diff)
-				}
-				if diff := cmp.Diff(before, c); diff != "" {
-					t.Errorf("Step changed its call (-before +after):\n%s", diff)
-				}
+				checkCell(t, in(t, from), k.cmd, k.now, want)
 			})
 		}
 	}
-	if want := 9 * 17; cells != want {
+	if want := 9 * 19; cells != want {
 		t.Errorf("the table has %d cells, want %d", cells, want)
+	}
+}
+
+func checkCell(t *testing.T, c call.Call, cmd call.Command, now time.Time, want string) {
+	t.Helper()
+	before := c
+	ch, err := c.Step(cmd, now)
+	if got := outcome(c, ch, err); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if err == nil {
+		checkChange(t, c, ch, cmd)
+	}
+	again, err2 := c.Step(cmd, now)
+	if diff := cmp.Diff(ch, again) + cmp.Diff(fmt.Sprint(err), fmt.Sprint(err2)); diff != "" {
+		t.Errorf("the same command gave another answer (-first +second):\n%s", diff)
+	}
+	if diff := cmp.Diff(before, c); diff != "" {
+		t.Errorf("Step changed its call (-before +after):\n%s", diff)
+	}
+}
+
+// The tables have a column for whatever command and a row for whatever status the package knows.
+func TestTablesAreWhole(t *testing.T) {
+	t.Parallel()
+	known, err := source.Commands(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	inTable := map[string]bool{}
+	for _, c := range commands {
+		inTable[strings.TrimPrefix(fmt.Sprintf("%T", c.cmd), "call.")] = true
+	}
+	if got := slices.Sorted(maps.Keys(inTable)); !slices.Equal(got, known) {
+		t.Errorf("the tables have the commands %v, the package %v", got, known)
+	}
+	values, err := source.Values(".", "Status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := append(call.Statuses(), call.Invalid) // which is only a result's
+	if len(values) != len(listed) || len(steps) != len(listed) || len(hosted) != len(listed) {
+		t.Fatalf("the package has %d statuses, lists %d, and the tables have %d and %d rows", len(values), len(listed), len(steps), len(hosted))
+	}
+	for i, v := range values {
+		if v.Text != string(listed[i]) {
+			t.Errorf("status %d is %s, listed as %s", i, v.Text, listed[i])
+		}
 	}
 }
 
@@ -227,9 +327,41 @@ func checkChange(t *testing.T, prev call.Call, ch call.Change, cmd call.Command)
 	if c.Status == call.Unknown && c.Kind != call.KindUnknownOutcome {
 		t.Errorf("unknown with kind %q", c.Kind)
 	}
+	subject := c.ID
+	if c.Hosted() {
+		subject = c.StepID
+	}
 	for _, e := range ch.Events {
-		if e.Subject != c.ID || e.Actor == "" {
+		if e.Subject != subject || e.Actor == "" {
 			t.Errorf("event %s of %q by %q", e.Type, e.Subject, e.Actor)
+		}
+		var told struct {
+			StepID string `json:"step_id"`
+			CallID string `json:"call_id"`
+		}
+		if err := json.Unmarshal(e.Payload, &told); err != nil || told.StepID != c.StepID || told.CallID != c.ID {
+			t.Errorf("event %s tells of %+v: %v", e.Type, told, err)
+		}
+	}
+}
+
+// Below a run it is the run's lease that counts: a call whose run was taken over is
+// lost however long its own lease lasts.
+func TestLostWithItsRun(t *testing.T) {
+	t.Parallel()
+	c := hostedIn(t, call.Running)
+	ch, err := c.Step(call.Lose{Epoch: 1, TakenOver: true}, noon)
+	if err != nil || ch.Next.Status != call.Unknown || ch.Next.Message != "The process that ran the tool was lost." {
+		t.Errorf("%v: %+v", err, ch.Next)
+	}
+	if ch, err = c.Step(call.Lose{Epoch: 2, TakenOver: true}, noon); err != nil || !strings.Contains(ch.Next.Message, "back in time") {
+		t.Errorf("%v: %+v", err, ch.Next)
+	}
+	// An outcome after the run's end is late, and of an unknown call it is still the truth.
+	for _, c := range []call.Call{c, hostedIn(t, call.Unknown)} {
+		ch, err := c.Step(call.End{Fence: 1, Epoch: 1, Late: true, Outcome: call.Outcome{Status: call.Failed}}, noon)
+		if err != nil || !ch.Late || ch.Ignored || ch.Next.Status != call.Failed {
+			t.Errorf("%s: %v, %+v", c.Status, err, ch)
 		}
 	}
 }
