@@ -127,7 +127,8 @@ func endAttempt(tx Tx, a Attempt, out Outcome, late bool, now time.Time) error {
 }
 
 // answerLate closes the question that an outcome learnt late has answered: a
-// pending one is withdrawn, a yes that was not spent is superseded.
+// pending one is withdrawn, a yes that was not spent is superseded. One whose run
+// has ended stays as it is.
 func (e *Executor) answerLate(tx Tx, c Call) error {
 	if c.ApprovalID == "" {
 		return nil
@@ -138,13 +139,13 @@ func (e *Executor) answerLate(tx Tx, c Call) error {
 	}
 	now := e.clock(tx)
 	var ch decision.Change
-	switch d.Status {
-	case decision.Pending:
-		ch, err = d.Step(decision.Withdraw{By: event.System, Note: "The outcome became known.", ByRuntime: true}, now)
-	case decision.Approved:
-		ch, err = d.Step(decision.Supersede{}, now)
-	default:
+	switch {
+	case !d.Open:
 		return nil
+	case d.Status == decision.Pending:
+		ch, err = d.Step(decision.Withdraw{By: event.System, Note: "The outcome became known.", ByRuntime: true}, now)
+	default:
+		ch, err = d.Step(decision.Supersede{}, now)
 	}
 	if err != nil {
 		return err
