@@ -16,11 +16,12 @@ import (
 	"github.com/placet-dev/placet/txn"
 )
 
-// slow is a run whose only tool outlives its time limit: nobody knows then what
-// became of it, and a person is asked. let makes the tool answer.
+// slow is a run whose only tool goes on after its caller gave up: nobody knows then
+// what became of it, and a person is asked. let makes the tool answer.
 type slow struct {
 	store *store.Store
 	drive *run.Driver
+	began chan struct{}
 	let   chan struct{}
 }
 
@@ -31,10 +32,11 @@ func newSlow(t *testing.T) slow {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { st.Close() })
-	s := slow{store: st, let: make(chan struct{})}
+	s := slow{store: st, began: make(chan struct{}), let: make(chan struct{})}
 	tools, err := tool.NewRegistry(tool.Tool{
-		Spec: tool.Spec{Name: "note", InputSchema: json.RawMessage(`{"type":"object"}`), SideEffect: tool.LocalMutation, TimeoutMS: 1},
+		Spec: tool.Spec{Name: "note", InputSchema: json.RawMessage(`{"type":"object"}`), SideEffect: tool.LocalMutation},
 		Run: tool.RunnerFunc(func(context.Context, tool.Call) (json.RawMessage, error) {
+			close(s.began)
 			<-s.let
 			return json.RawMessage(`"noted"`), nil
 		}),
@@ -54,7 +56,13 @@ func newSlow(t *testing.T) slow {
 // interrupted starts the run, up to the question what is to become of its step.
 func (s slow) interrupted(t *testing.T) run.Run {
 	t.Helper()
-	r, err := s.drive.Start(t.Context(), "note it", run.DefaultLimits())
+	ctx, giveUp := context.WithCancel(t.Context())
+	defer giveUp()
+	go func() {
+		<-s.began
+		giveUp()
+	}()
+	r, err := s.drive.Start(ctx, "note it", run.DefaultLimits())
 	if err != nil || r.Status != run.Waiting || s.approval(t, r.ApprovalID).Kind != decision.KindInterrupted {
 		t.Fatalf("%v: %s, %s", err, r.Status, r.Detail)
 	}

@@ -68,7 +68,6 @@ type Observe struct {
 	Kind    ObservationKind
 	Message string
 	Result  string
-	Late    bool // learnt of a step that was interrupted
 }
 
 // Interrupt notes that the outcome of the step's tool is not known.
@@ -142,8 +141,11 @@ func (ch Change) Then(cmd Command, now time.Time) (Change, error) {
 		return Change{}, err
 	}
 	next.Events = append(ch.Events[:len(ch.Events):len(ch.Events)], next.Events...)
-	if next.Ended == nil {
+	switch {
+	case next.Ended == nil:
 		next.Ended = ch.Ended
+	case ch.Ended != nil: // our bug: the first of them would be lost
+		panic("run: one change ends two steps")
 	}
 	return next, nil
 }
@@ -167,7 +169,7 @@ func (r Run) Step(cmd Command, now time.Time) (Change, error) {
 	case Observe:
 		return r.observe(cmd, now)
 	case Interrupt:
-		return r.interrupt(cmd)
+		return r.interrupt(cmd, now)
 	case TakeOver:
 		return r.takeOver(cmd, now)
 	case Resume:
@@ -186,20 +188,28 @@ func (r Run) Step(cmd Command, now time.Time) (Change, error) {
 	panic(fmt.Sprintf("run: unknown command %T", cmd))
 }
 
-// held is the guard of everything that the loop writes: the run is running, and
-// nobody has taken its lease since. What is written extends the lease, unless it has
-// ended: then it never comes back.
+// held is the guard of everything that the loop writes: the run is running, its
+// lease was not given back, and nobody has taken it since. What is written extends
+// the lease, unless it has ended: then it never comes back.
 func (r *Run) held(h Hold) error {
 	switch {
 	case r.Status != Running:
 		return r.errState()
-	case r.Fence != h.Fence || r.Epoch != h.Epoch:
+	case r.Fence != h.Fence || r.Epoch != h.Epoch || r.LeaseUntil.IsZero():
 		return r.errLost()
 	}
 	if !h.At.After(r.LeaseUntil) {
 		r.LeaseUntil = h.Until
 	}
 	return nil
+}
+
+// leased is held while the lease lasts: whoever let it end begins nothing more.
+func (r *Run) leased(h Hold) error {
+	if r.Status == Running && h.At.After(r.LeaseUntil) {
+		return r.errLost()
+	}
+	return r.held(h)
 }
 
 // begun is held for a step of the given status.
@@ -253,7 +263,7 @@ func (r *Run) rest(now time.Time) {
 
 // advance follows the order of spec 1.1: the limits, then the claim.
 func (r Run) advance(cmd Advance, now time.Time) (Change, error) {
-	if err := r.held(cmd.Hold); err != nil {
+	if err := r.leased(cmd.Hold); err != nil {
 		return Change{}, err
 	}
 	if r.Current.Status.open() {
@@ -289,7 +299,8 @@ func (r Run) limit(now time.Time) *exceeded {
 	over := func(reason Reason, limit, value, most any) *exceeded {
 		return &exceeded{
 			reason, fmt.Sprintf("The limit %s is %v, and the run has come to %v.", limit, most, value),
-			event.LimitExceeded, limitPayload{fmt.Sprint(limit), fmt.Sprint(value), fmt.Sprint(most)},
+			event.LimitExceeded,
+			limitPayload{fmt.Sprint(limit), fmt.Sprint(value), fmt.Sprint(most)},
 		}
 	}
 	switch active, elapsed := r.ActiveAt(now), now.Sub(r.CreatedAt); {
@@ -304,7 +315,8 @@ func (r Run) limit(now time.Time) *exceeded {
 	case r.Repeats >= l.LoopThreshold:
 		return &exceeded{
 			LoopDetected, fmt.Sprintf("The tool %q was proposed with the same arguments %d times in a row.", r.Current.Tool, r.Repeats),
-			event.LoopDetected, loopPayload{r.Current.Tool, r.Current.ArgsDigest, r.Repeats},
+			event.LoopDetected,
+			loopPayload{r.Current.Tool, r.Current.ArgsDigest, r.Repeats},
 		}
 	case l.MaxModelCalls > 0 && r.Usage.ModelCalls >= l.MaxModelCalls:
 		return over(LimitModelCalls, "max_model_calls", r.Usage.ModelCalls, l.MaxModelCalls)
@@ -367,7 +379,7 @@ func (r Run) judged(cmd Judged) (Change, error) {
 func (r Run) pause(cmd Pause, now time.Time) (Change, error) {
 	switch r.Status {
 	case Running:
-		if err := r.begun(cmd.Hold, Deciding, Executing, Interrupted); err != nil {
+		if err := r.begun(cmd.Hold, Deciding, Interrupted); err != nil {
 			return Change{}, err
 		}
 	case Waiting:
@@ -388,10 +400,10 @@ func (r Run) pause(cmd Pause, now time.Time) (Change, error) {
 
 // execute is the one door into executing. It needs a lease that has not ended.
 func (r Run) execute(cmd Execute, now time.Time) (Change, error) {
-	if r.Status == Running && cmd.At.After(r.LeaseUntil) {
-		return Change{}, r.errLost()
+	if err := r.leased(cmd.Hold); err != nil {
+		return Change{}, err
 	}
-	if err := r.begun(cmd.Hold, Deciding, AwaitingApproval, Interrupted); err != nil {
+	if err := r.at(Deciding, AwaitingApproval, Interrupted); err != nil {
 		return Change{}, err
 	}
 	s := &r.Current
@@ -405,7 +417,7 @@ func (r Run) observe(cmd Observe, now time.Time) (Change, error) {
 	if err := r.begun(cmd.Hold, Deciding, AwaitingApproval, Executing, Interrupted); err != nil {
 		return Change{}, err
 	}
-	byTool := r.Current.Status != Deciding && (cmd.Kind == ToolResult || cmd.Kind == ToolError)
+	byTool := r.Current.CallID != "" && (cmd.Kind == ToolResult || cmd.Kind == ToolError)
 	r.close(cmd.Kind, cmd.Message, now)
 	r.Current.Result = cmd.Result
 	switch cmd.Kind {
@@ -439,12 +451,18 @@ func (r Run) closedEvent(actor string) event.Event {
 	return r.stepEvent(t, actor, stepPayload{StepID: r.Current.ID, Kind: string(r.Current.Observation), Node: r.Current.Node})
 }
 
-func (r Run) interrupt(cmd Interrupt) (Change, error) {
+func (r Run) interrupt(cmd Interrupt, now time.Time) (Change, error) {
 	if err := r.begun(cmd.Hold, Executing); err != nil {
 		return Change{}, err
 	}
-	r.Current.Status, r.Current.Observation, r.Current.Message = Interrupted, WasInterrupted, cmd.Message
+	r.interrupted(cmd.Message, now)
 	return Change{Next: r}, nil // the call tells
+}
+
+// interrupted is the one door into that status.
+func (r *Run) interrupted(message string, now time.Time) {
+	s := &r.Current
+	s.Status, s.Observation, s.Message, s.FinishedAt = Interrupted, WasInterrupted, message, now
 }
 
 func (r Run) takeOver(cmd TakeOver, now time.Time) (Change, error) {
@@ -456,6 +474,9 @@ func (r Run) takeOver(cmd TakeOver, now time.Time) (Change, error) {
 		return Change{}, r.errLeased()
 	}
 	before := r.LeaseOwner
+	if !released {
+		r.Active = r.ActiveAt(now.Add(-r.dead(cmd.At)))
+	}
 	r.take(cmd.Take, now)
 	ch := Change{}
 	if released {
@@ -463,17 +484,20 @@ func (r Run) takeOver(cmd TakeOver, now time.Time) (Change, error) {
 	} else {
 		ch.Events = append(ch.Events, r.event(event.LeaseTakenOver, event.System, takenPayload{r.ID, r.LeaseOwner, before}))
 	}
-	switch s := &r.Current; s.Status {
+	switch r.Current.Status {
 	case Deciding:
-		ch.Events = append(ch.Events, r.stepEvent(event.StepInterrupted, event.System, stepPayload{StepID: s.ID}))
+		ch.Events = append(ch.Events, r.stepEvent(event.StepInterrupted, event.System, stepPayload{StepID: r.Current.ID}))
 		fallthrough
 	case Executing: // its call tells
-		s.Status, s.Observation, s.FinishedAt = Interrupted, WasInterrupted, now
-		s.Message = "The process that worked on this step was lost."
+		r.interrupted("The process that worked on this step was lost.", now)
 	}
 	ch.Next = r
 	return ch, nil
 }
+
+// dead is how long ago a lease ended. The work of a lost process counts until then:
+// nobody knows better, and a run that is lost over and over has to meet its limit.
+func (r Run) dead(at time.Time) time.Duration { return max(0, at.Sub(r.LeaseUntil)) }
 
 func (r Run) resume(cmd Resume, now time.Time) (Change, error) {
 	if r.Status != Waiting {
@@ -572,15 +596,18 @@ func (r Run) answered(cmd Answered, now time.Time) (Change, error) {
 	if r.Status != Waiting {
 		return Change{}, r.errState()
 	}
-	d := cmd.Decision
-	if d.Status == decision.Rejected {
+	switch d := cmd.Decision; d.Status {
+	case decision.Rejected:
 		detail := "Approval " + d.ID + " was rejected by " + d.DecidedBy + "."
 		if d.Note != "" {
 			detail = "Approval " + d.ID + " was rejected by " + d.DecidedBy + ": " + d.Note
 		}
 		return r.stopped(PolicyDenied, detail, ApprovalRejected, d.DecidedBy, now), nil
+	case decision.Expired:
+		detail := "Approval " + d.ID + " expired: nobody agreed, or acted on a yes, in time."
+		return r.stopped(WasInterrupted, detail, ApprovalExpired, event.System, now), nil
 	}
-	return r.stopped(WasInterrupted, "Approval "+d.ID+" expired: nobody agreed, or acted on a yes, in time.", ApprovalExpired, event.System, now), nil
+	return Change{}, r.errState() // only these end a run
 }
 
 // stopped cancels the run and closes its step.
