@@ -8,12 +8,14 @@ import (
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/run"
+	"github.com/placet-dev/placet/token"
 	"github.com/placet-dev/placet/txn"
 )
 
 // Tx is the union of the nouns' ports. Every noun's own Tx is a part of it.
 type Tx interface {
 	run.Tx // holds call's, decision's and event's
+	token.Tx
 }
 
 // Rows is what a backend implements: rows in, rows out, nothing judged. Every
@@ -87,6 +89,12 @@ type Rows interface {
 	InsertStep(s run.Step) error
 	// UpdateStep writes what differs, guarded by prev's id and status.
 	UpdateStep(prev, next run.Step) (bool, error)
+
+	InsertToken(t token.Token) error
+	// Token is one; token.ErrNotFound.
+	Token(id string) (token.Token, error)
+	Tokens(q token.Query) ([]token.Token, error)
+	RevokeToken(id string, at time.Time) (bool, error)
 
 	// Count reads a counter and, in a write transaction, locks it; Add changes one by n.
 	Count(space, name string) (int64, error)

@@ -93,6 +93,7 @@ func Run(t *testing.T, b Backend) {
 		{"Attempts", attempts},
 		{"Guards", guards},
 		{"Keys", keys},
+		{"Tokens", tokens},
 		{"Counters", counters},
 		{"Events", events},
 		{"Commit", commit},

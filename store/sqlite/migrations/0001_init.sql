@@ -324,3 +324,19 @@ CREATE TABLE idempotency(
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX idempotency_at ON idempotency(at);
+
+-- Who may speak to the daemon. The secret itself is nowhere.
+CREATE TABLE token(
+  id         TEXT    PRIMARY KEY,
+  space      TEXT    NOT NULL,
+  scope      TEXT    NOT NULL CHECK (scope = 'agent' OR scope = 'reviewer' OR scope = 'operator' OR scope = 'admin'),
+  name       TEXT    NOT NULL,
+  principal  TEXT    NOT NULL,
+  job_id     TEXT    CHECK (job_id IS NULL OR job_id <> '' AND scope = 'agent'),
+  hash       BLOB    NOT NULL CHECK (length(hash) = 32),
+  created_at INTEGER NOT NULL,
+  revoked_at INTEGER
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX token_good ON token(space, principal, id) WHERE revoked_at IS NULL;
+CREATE INDEX token_job ON token(job_id) WHERE job_id IS NOT NULL;
