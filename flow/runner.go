@@ -3,7 +3,6 @@ package flow
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	"github.com/placet-dev/placet/decision"
@@ -266,6 +265,3 @@ func (r *Runner) Stop() { r.driver.Stop() }
 
 // Wait waits for tools that outlived their time limit, or until ctx ends.
 func (r *Runner) Wait(ctx context.Context) error { return r.driver.Wait(ctx) }
-
-// String names the flow and its version.
-func (f Flow) String() string { return fmt.Sprintf("%s %s", f.Name, f.Version) }
