@@ -108,7 +108,8 @@ func (b *batch) turn(k *call) {
 		k.news <- news{left: true, panic: p}
 	}()
 	if !b.alone && k.ctx.Err() != nil {
-		k.err = notBegun(k.ctx)
+		k.left = true
+		k.news <- news{err: notBegun(k.ctx)}
 	} else {
 		b.runTwice(k)
 	}

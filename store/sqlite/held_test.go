@@ -79,6 +79,26 @@ func TestHeldBackFailsHalfway(t *testing.T) {
 	b.sound()
 }
 
+// A caller who left before its turn is not among those that are run again.
+func TestHeldBackFailsBesideALeaver(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Options{})
+	b.writer.maxWork = time.Minute
+	ctx, cancel := context.WithCancel(context.Background())
+	own := errors.New("own")
+	var runs [2]int
+	leaves := b.holding("a", nil, &runs[0])
+	leaves.ctx = ctx
+	fails := b.holding("b", own, &runs[1])
+	hold := fails.fn
+	fails.fn = func(h *handle) error { cancel(); return hold(h) }
+	errs := b.togetherCalls(fails, leaves)
+	if !errors.Is(errs[0], own) || !errors.Is(errs[1], context.Canceled) || runs != [2]int{0, 2} || b.has("a") {
+		t.Errorf("told %v after %v runs", errs, runs)
+	}
+	b.sound()
+}
+
 // A statement of the closure's own comes after what it held back before, and can
 // be taken back together with that.
 func TestHeldBackBeforeAStatement(t *testing.T) {

@@ -23,7 +23,7 @@ type call struct {
 	h     *handle
 	err   error // the closure's own
 	wrote bool
-	left  bool // the caller has gone on with the closure's panic or Goexit
+	left  bool // the caller has been answered already
 }
 
 // news tells a caller how its call ended.
