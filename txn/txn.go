@@ -27,7 +27,8 @@ type Store interface {
 	// Update runs fn in one write transaction and returns once it is durable.
 	// It has three outcomes: nil, durable; an error matching [ErrNotCommitted],
 	// nothing was written; [ErrUnknown], the commit was sent and not answered.
-	// fn's own error is returned as it is, and nothing was written.
+	// fn's own error is returned as it is, and nothing was written; so is that of
+	// a write of its, which may be held back until fn has returned.
 	// ctx is honoured until fn begins; then Update waits for the outcome.
 	Update(ctx context.Context, fn func(Tx) error) error
 	// View runs fn in one read transaction of at most a second.
