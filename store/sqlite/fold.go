@@ -29,7 +29,8 @@ func (w *writer) fold() {
 	if w.c == nil || w.batches%foldLook != 0 {
 		return
 	}
-	if w.e.file.logSize() <= w.maxLog {
+	size := w.e.file.logSize()
+	if size <= w.maxLog {
 		w.cutAfter = 0
 		return
 	}
@@ -39,17 +40,19 @@ func (w *writer) fold() {
 	if w.e.file.replaced() != nil {
 		return // the log is another file's by now
 	}
-	if err := w.foldHalf(); err != nil {
+	if err := w.foldHalf(size > w.maxLog+w.maxLog/4); err != nil {
 		w.e.o.Logger.Warn("the log beside the database could not be folded back", "path", w.e.path, "error", err)
 	}
 }
 
-func (w *writer) foldHalf() error {
+// foldHalf does the half whose turn it is. Where much was written since the first,
+// the second does not wait any longer.
+func (w *writer) foldHalf(grown bool) error {
 	if w.cutAfter == 0 {
 		w.cutAfter = w.batches + foldRest
 		return w.copyBack()
 	}
-	if w.batches < w.cutAfter {
+	if w.batches < w.cutAfter && !grown {
 		return nil
 	}
 	w.cutAfter, w.foldAfter = 0, time.Now().Add(foldAgain)
