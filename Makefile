@@ -40,6 +40,10 @@ fmt: ## Fail if a file is not formatted
 lint: ## Run the linters; builds them at their pinned versions the first time
 	@.ci/lint
 
+.PHONY: states
+states: ## Write docs/states.md from the state machines; a test fails where it is stale
+	$(GO) run ./internal/states
+
 .PHONY: bench
 bench: ## Measure the floor and the product side by side, as ratios
 	$(GO) run ./internal/bench

@@ -16,11 +16,11 @@ type Status string
 
 // The statuses (spec 1.1).
 const (
-	Running   Status = "RUNNING"
-	Waiting   Status = "WAITING_FOR_APPROVAL"
-	Completed Status = "COMPLETED"
-	Failed    Status = "FAILED"
-	Cancelled Status = "CANCELLED"
+	Running   Status = "RUNNING"              // its loop goes on, or waits for the next process
+	Waiting   Status = "WAITING_FOR_APPROVAL" // it waits for a person
+	Completed Status = "COMPLETED"            // the agent said that it is done
+	Failed    Status = "FAILED"               // the agent gave up, or a limit, the policy or a fault ended it
+	Cancelled Status = "CANCELLED"            // a person ended it, or nobody agreed in time
 )
 
 // Statuses lists them.

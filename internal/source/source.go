@@ -55,6 +55,26 @@ func Values(dir, typ string) ([]Value, error) {
 	return vs, err
 }
 
+// Docs is what the comments of the package in dir say of its types.
+func Docs(dir string) (map[string]string, error) {
+	docs := map[string]string{}
+	err := each(dir, func(d ast.Decl) {
+		g, ok := d.(*ast.GenDecl)
+		if !ok || g.Tok != token.TYPE {
+			return
+		}
+		for _, s := range g.Specs {
+			t := s.(*ast.TypeSpec)
+			doc := t.Doc
+			if doc == nil && len(g.Specs) == 1 {
+				doc = g.Doc
+			}
+			docs[t.Name.Name] = strings.TrimSpace(doc.Text())
+		}
+	})
+	return docs, err
+}
+
 func valueOf(s ast.Spec, typ string) (Value, bool) {
 	c, ok := s.(*ast.ValueSpec)
 	if !ok || len(c.Values) != 1 {

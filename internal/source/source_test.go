@@ -12,6 +12,8 @@ import (
 
 const text = `package door
 
+// State is where it stands.
+// It is one of two.
 type State string
 
 const (
@@ -22,6 +24,7 @@ const (
 )
 
 type (
+	// Push is a hand.
 	Push struct{}
 	Pull struct{}
 	Look struct{}
@@ -48,6 +51,10 @@ func TestReadsCommandsAndValues(t *testing.T) {
 	values, err := source.Values(dir, "State")
 	want := []source.Value{{Name: "Open", Text: "open", Doc: "one may go through"}, {Name: "Shut", Text: "shut"}}
 	if diff := cmp.Diff(want, values); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	docs, err := source.Docs(dir)
+	if diff := cmp.Diff(map[string]string{"State": "State is where it stands.\nIt is one of two.", "Push": "Push is a hand.", "Pull": "", "Look": ""}, docs); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 	if _, err := source.Commands(filepath.Join(dir, "none")); err == nil {
