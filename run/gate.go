@@ -183,11 +183,13 @@ func (s *Session) learn(ctx context.Context) error {
 		return err
 	}
 	s.stale = false
-	if r.Status == Running && (r.Fence != was.Fence || r.Epoch != was.Epoch) {
-		s.s.cancel(ErrLeaseLost)
-		return nil
+	lost := r.Status == Running && (r.Fence != was.Fence || r.Epoch != was.Epoch)
+	if !lost {
+		s.s.relearn(r)
 	}
-	s.s.relearn(r)
+	if lost || r.Current.Status == Executing && s.s.reserved == nil { // a start that nobody may act on
+		s.s.abandon()
+	}
 	return nil
 }
 
@@ -279,7 +281,7 @@ func (s *Session) giveUp(ctx context.Context) error {
 func (s *Session) note(err error) {
 	switch {
 	case errors.Is(err, ErrLeaseLost):
-		s.s.cancel(ErrLeaseLost)
+		s.s.abandon()
 	case errors.Is(err, txn.ErrUnknown):
 		s.stale = true
 	}

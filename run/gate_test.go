@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/placettest"
@@ -19,6 +20,7 @@ import (
 	"github.com/placet-dev/placet/run"
 	"github.com/placet-dev/placet/store"
 	"github.com/placet-dev/placet/store/sqlite"
+	"github.com/placet-dev/placet/store/storetest"
 	"github.com/placet-dev/placet/tool"
 	"github.com/placet-dev/placet/txn"
 )
@@ -52,6 +54,11 @@ func newGatedAt(t *testing.T, h *sqlite.Hooks, change ...func(*run.Config)) *gat
 	t.Helper()
 	g := &gated{t: t, ctx: t.Context(), path: filepath.Join(t.TempDir(), "p.db"), clock: &placettest.Clock{}}
 	g.st = placettest.OpenFile(t, g.path, &sqlite.Options{Now: g.clock.Now, Hooks: h})
+	t.Cleanup(func() {
+		if !t.Failed() {
+			storetest.CheckInvariants(t, g.st)
+		}
+	})
 	g.tools = &tool.Registry{}
 	g.register("look", tool.ReadOnly, nil)
 	g.register("push", tool.RemoteMutation, nil)
@@ -201,6 +208,20 @@ func (g *gated) stored(runID string) run.Run {
 		g.t.Fatal(err)
 	}
 	return r
+}
+
+func (g *gated) call(callID string) (c call.Call, as []call.Attempt) {
+	g.t.Helper()
+	err := txn.View(g.ctx, g.st, func(tx run.Tx) (err error) {
+		if c, err = tx.Call(callID); err == nil {
+			as, err = tx.Attempts(callID)
+		}
+		return err
+	})
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return c, as
 }
 
 // events lists the types of a run's events, in order.

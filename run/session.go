@@ -39,8 +39,14 @@ type session struct {
 // watching is a session of a run that is only looked at: it holds no lease.
 func watching(ctx context.Context, e *engine, r Run) *session {
 	s := newSession(ctx, e, r)
-	s.cancel(ErrLeaseLost)
+	s.abandon()
 	return s
+}
+
+// abandon lets the lease end unrenewed.
+func (s *session) abandon() {
+	s.keeper.stop()
+	s.cancel(ErrLeaseLost)
 }
 
 // reach is how far a session goes by itself with a request that may run.

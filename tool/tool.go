@@ -90,6 +90,12 @@ type RunnerFunc func(ctx context.Context, c Call) (json.RawMessage, error)
 // Run calls f.
 func (f RunnerFunc) Run(ctx context.Context, c Call) (json.RawMessage, error) { return f(ctx, c) }
 
+// Elsewhere is the Runner of a tool that is carried out by whoever reserves its calls
+// (run.OpenStep.Reserve): nothing is begun here.
+var Elsewhere Runner = RunnerFunc(func(context.Context, Call) (json.RawMessage, error) {
+	return nil, ErrNotStarted.Say("The tool was not started: its caller carries it out, and has to reserve the call.")
+})
+
 // Prober finds out what became of a call whose outcome is unknown. An error settles nothing.
 type Prober interface {
 	Probe(ctx context.Context, c Call) (ProbeResult, error)
