@@ -736,57 +736,252 @@ func TestRestored(t *testing.T) {
 	}
 }
 
-// Wherever the process dies, no node with an effect is carried out twice, and the flow
-// comes to its end: the nodes that were done are not done again.
+// Wherever the process dies, no node with an effect is carried out twice, and what was
+// done is not done again: whether the flow asks, the policy does, or a tool's probe tells.
 func TestEachCrash(t *testing.T) {
 	t.Parallel()
-	f := published("1")
-	f.Nodes[2] = flow.Call{Name: "publish", Tool: "publish", ArgsFrom: flow.ArgsOf("ask"), OnFailure: "end"}
-	placettest.EachCrash(t, placettest.Scenario{
-		Run: func(ctx context.Context, p *placettest.Process) error {
-			look, publish := p.Witness.Tool("look"), p.Witness.Tool("publish")
-			look.SideEffect, publish.SideEffect = tool.LocalMutation, tool.LocalMutation
-			tools, err := tool.NewRegistry(p.Store.Tool(look), p.Store.Tool(publish))
-			if err != nil {
-				return err
-			}
-			r, err := flow.NewRunner(f, run.Config{Store: p.Store, Tools: tools, Log: slog.New(slog.DiscardHandler)})
-			if err != nil {
-				return err
-			}
-			ana := placettest.Reviewer{Store: p.Store, By: "ana"}.
-				Approve(placettest.Any).Approve(p.Witness.Missing).Reject(p.Witness.Done, "I see it.")
-			return toTheEnd(ctx, r, ana, "run_crash")
-		},
-		Check: func(t *testing.T, p *placettest.Process) {
-			n := map[string]int{}
-			for _, l := range p.Witness.Lines() {
-				n[l.Tool]++
-			}
-			if n["look"] > 1 || n["publish"] > 1 {
-				t.Errorf("the tools ran %v times", n)
-			}
-		},
-	})
+	for name, tc := range map[string]struct {
+		f      flow.Flow
+		effect tool.SideEffect
+		probes bool
+	}{
+		"the flow asks":   {f: published("1"), effect: tool.LocalMutation},
+		"the policy asks": {f: branching(), effect: tool.RemoteMutation},
+		"a probe tells":   {f: published("1"), effect: tool.LocalMutation, probes: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			placettest.EachCrash(t, placettest.Scenario{
+				Run: func(ctx context.Context, p *placettest.Process) error {
+					r, err := flow.NewRunner(tc.f, witnessed(t, p, tc.effect, tc.probes))
+					if err != nil {
+						return err
+					}
+					ana := placettest.Reviewer{Store: p.Store, By: "ana"}.
+						Approve(placettest.Any).Approve(p.Witness.Missing).Reject(p.Witness.Done, "I see it.")
+					return toTheEnd(ctx, r, ana, p.Clock)
+				},
+				Check: func(t *testing.T, p *placettest.Process) { checkCrashed(t, p, tc.probes) },
+			})
+		})
+	}
 }
 
-// toTheEnd is a program that works on one run, whatever an earlier process left.
-func toTheEnd(ctx context.Context, r *flow.Runner, ana placettest.Reviewer, runID string) error {
+// witnessed knows look and publish, which both leave a line.
+func witnessed(t *testing.T, p *placettest.Process, effect tool.SideEffect, probes bool) run.Config {
+	t.Helper()
+	look, publish := p.Witness.Tool("look"), p.Witness.Tool("publish")
+	look.SideEffect, publish.SideEffect = tool.LocalMutation, effect
+	if probes {
+		look.Probe, publish.Probe = p.Witness.Probe(), p.Witness.Probe()
+	}
+	tools, err := tool.NewRegistry(p.Store.Tool(look), p.Store.Tool(publish))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run.Config{Store: p.Store, Tools: tools, Log: slog.New(slog.DiscardHandler)}
+}
+
+// branching is a flow whose second call the policy asks about.
+func branching() flow.Flow {
+	return flow.Flow{Name: "f", Version: "1", Nodes: []flow.Node{
+		flow.Call{Name: "a", Tool: "look", OnFailure: "no"},
+		flow.Branch{Name: "b", If: func(r flow.Results) (bool, error) { return r.Outcome("a") == flow.Succeeded, nil }, Then: "c", Else: "no"},
+		flow.Call{Name: "c", Tool: "publish", OnFailure: "no"},
+		flow.End{Name: "end", Result: json.RawMessage(`1`)},
+		flow.End{Name: "no", Fail: "It could not be done."},
+	}}
+}
+
+func checkCrashed(t *testing.T, p *placettest.Process, probes bool) {
+	t.Helper()
+	n := map[string]int{}
+	for _, l := range p.Witness.Lines() {
+		n[l.Tool]++
+	}
+	var r run.Run
+	err := txn.View(t.Context(), p.Store, func(tx run.Tx) (err error) {
+		r, err = tx.Run("run_crash")
+		return err
+	})
+	switch {
+	case err != nil:
+		t.Fatal(err)
+	case r.Status == run.Completed && n["look"] == 1 && n["publish"] == 1:
+	case r.Reason == run.ApprovalRejected && !probes && n["look"] == 1 && n["publish"] <= 1: // the person saw that it had run
+	default:
+		t.Errorf("the run is %s, %s, %q; the tools ran %v times", r.Status, r.Reason, r.Detail, n)
+	}
+}
+
+// toTheEnd is a program that works on one run, whatever an earlier process left. A probe
+// that knows nothing is believed only after a while: then the program waits.
+func toTheEnd(ctx context.Context, r *flow.Runner, ana placettest.Reviewer, clock *placettest.Clock) error {
+	const runID = "run_crash"
 	got, err := r.Start(ctx, nil, &flow.StartOptions{RunID: runID})
-	for {
+	for range 20 {
+		switch {
+		case err == nil && got.Status.Terminal():
+			return nil
+		case err != nil && !errors.Is(err, run.ErrRunState):
+			return err
+		case err != nil && got.Status.Terminal(): // an earlier process brought it to its end
+			return nil
+		case err != nil:
+			clock.Advance(2 * run.DefaultLease)
+		}
 		if _, err := ana.Decide(ctx); err != nil {
 			return err
 		}
-		if errors.Is(err, placettest.ErrDead) || err == nil && got.Status.Terminal() {
-			return err
-		}
-		before := got.Status
 		got, err = r.Resume(ctx, runID)
-		if errors.Is(err, run.ErrRunState) && got.Status.Terminal() {
-			return nil
-		}
-		if err != nil && before == got.Status {
-			return err
-		}
+	}
+	return err
+}
+
+// A runner that is stopped lets its node end; the next process goes on behind it.
+func TestStop(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	c := w.config(w.st)
+	var r *flow.Runner
+	stops := w.tool("look", tool.ReadOnly)
+	stops.Run = tool.RunnerFunc(func(context.Context, tool.Call) (json.RawMessage, error) {
+		r.Stop()
+		return json.RawMessage(`{"n":1}`), nil
+	})
+	if err := c.Tools.Replace(stops); err != nil {
+		t.Fatal(err)
+	}
+	r, err := flow.NewRunner(branching(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := r.Start(w.ctx, nil, nil)
+	if !errors.Is(err, run.ErrStopped) || got.Status != run.Running {
+		t.Fatal(got, err)
+	}
+	got, err = w.runnerOn(w.open(), branching()).Resume(w.ctx, got.ID)
+	w.wantEnd(got, err, run.Completed, run.GoalCompleted, "")
+	w.wantCalls(`publish{}`)
+}
+
+// A process that is lost in a read-only node leaves nothing to ask: it is done again.
+func TestLostInAReadOnlyNode(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	f := branching()
+	dying := placettest.NewCrashStore(w.st, placettest.Crash{Moment: placettest.AfterEffect, N: 1})
+	c := w.config(dying)
+	if err := c.Tools.Replace(dying.Tool(w.tool("look", tool.ReadOnly))); err != nil {
+		t.Fatal(err)
+	}
+	r, err := flow.NewRunner(f, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = r.Start(w.ctx, nil, &flow.StartOptions{RunID: "run_1"}); !errors.Is(err, placettest.ErrDead) {
+		t.Fatal(err)
+	}
+	other := w.runnerOn(w.open(), f)
+	if _, err = other.Resume(w.ctx, "run_1"); !errors.Is(err, run.ErrRunLeased) {
+		t.Errorf("while the lease holds: %v", err)
+	}
+	w.clock.Advance(2 * run.DefaultLease)
+	got, err := other.Resume(w.ctx, "run_1")
+	w.wantEnd(got, err, run.Completed, run.GoalCompleted, "")
+	w.wantCalls(`look{}`, `look{}`, `publish{}`)
+}
+
+// What Reconcile says of a lost node: continue does it again, completed goes on with its
+// result, conflict ends the run.
+func TestReconcile(t *testing.T) {
+	t.Parallel()
+	for verdict, want := range map[run.ReconcileVerdict]struct {
+		reason run.Reason
+		calls  []string
+	}{
+		run.Continue:     {run.GoalCompleted, []string{`publish{}`, `publish{}`}},
+		run.WasCompleted: {run.GoalCompleted, []string{`publish{}`}},
+		run.Conflict:     {run.ReconcileConflict, []string{`publish{}`}},
+	} {
+		t.Run(string(verdict), func(t *testing.T) {
+			t.Parallel()
+			w := setup(t)
+			f := flow.Flow{Name: "f", Version: "1", Nodes: []flow.Node{
+				flow.Call{Name: "a", Tool: "publish"}, flow.End{Name: "end", ResultFrom: flow.ResultOf("a")},
+			}}
+			dying := placettest.NewCrashStore(w.st, placettest.Crash{Moment: placettest.AfterEffect, N: 1})
+			c := w.config(dying)
+			if err := c.Tools.Replace(dying.Tool(w.tool("publish", tool.LocalMutation))); err != nil {
+				t.Fatal(err)
+			}
+			r, err := flow.NewRunner(f, c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err = r.Start(w.ctx, nil, &flow.StartOptions{RunID: "run_1"}); !errors.Is(err, placettest.ErrDead) {
+				t.Fatal(err)
+			}
+			w.clock.Advance(2 * run.DefaultLease)
+			c = w.config(w.open())
+			c.Reconcile = func(_ context.Context, i run.InterruptedStep) (run.Reconciliation, error) {
+				if i.Step.Node != "a" || i.Run.Flow.Name != "f" {
+					t.Errorf("%+v", i)
+				}
+				return run.Reconciliation{Verdict: verdict, Result: json.RawMessage(`"seen"`)}, nil
+			}
+			if r, err = flow.NewRunner(f, c); err != nil {
+				t.Fatal(err)
+			}
+			got, err := r.Resume(w.ctx, "run_1")
+			if err != nil || got.Reason != want.reason || (got.Result == `"seen"`) != (verdict == run.WasCompleted) {
+				t.Errorf("%s %q: %v", got.Reason, got.Result, err)
+			}
+			w.wantCalls(want.calls...)
+		})
+	}
+}
+
+// What goes wrong in a node that has nowhere to go ends the run with a sentence.
+func TestFailingNodes(t *testing.T) {
+	t.Parallel()
+	refused := func(flow.Results) (any, error) { return map[string]int{"n": 1}, nil }
+	for name, tc := range map[string]struct {
+		n      flow.Call
+		reason run.Reason
+		detail string
+	}{
+		"the tool fails":       {flow.Call{Tool: "look"}, run.GoalFailed, `Node "a" failed: not today`},
+		"the policy denies":    {flow.Call{Tool: "drop"}, run.GoalFailed, `Node "a" was denied: `},
+		"it is tried":          {flow.Call{Tool: "look", OnFailure: "no"}, run.GoalFailed, "a: failed"},
+		"and denied":           {flow.Call{Tool: "drop", OnFailure: "no"}, run.GoalFailed, "a: denied"},
+		"and refused":          {flow.Call{Tool: "strict", ArgsFrom: refused, OnFailure: "no"}, run.GoalFailed, "a: refused"},
+		"the arguments do not": {flow.Call{Tool: "strict", ArgsFrom: refused}, run.GoalFailed, `Node "a" could not be carried out as it stands: `},
+		"a function panics":    {flow.Call{Tool: "look", ArgsFrom: func(flow.Results) (any, error) { panic("oh") }}, run.GoalFailed, `Node "a": its arguments could not be built: it panicked: oh`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := setup(t)
+			w.fail["look"] = "not today"
+			tc.n.Name = "a"
+			nodes := []flow.Node{tc.n, flow.End{Name: "end"}}
+			if tc.n.OnFailure != "" {
+				nodes = append(nodes, flow.Call{Name: "no", Tool: "strict", ArgsFrom: func(r flow.Results) (any, error) {
+					return nil, errors.New("a: " + string(r.Outcome("a")))
+				}, Next: "end2"}, flow.End{Name: "end2"})
+			}
+			c := w.config(w.st)
+			strict := w.tool("strict", tool.LocalMutation)
+			strict.InputSchema = json.RawMessage(`{"type":"object","additionalProperties":false}`)
+			if err := c.Tools.Register(strict); err != nil {
+				t.Fatal(err)
+			}
+			r, err := flow.NewRunner(flow.Flow{Name: "f", Version: "1", Nodes: nodes}, c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := r.Start(w.ctx, nil, nil)
+			w.wantEnd(got, err, run.Failed, tc.reason, tc.detail)
+		})
 	}
 }
