@@ -186,8 +186,8 @@ func TestPauseAndResumeInAnotherProcess(t *testing.T) {
 			}
 			r, err = other.Resume(w.ctx, id)
 			w.wantEnd(r, err, run.Completed, run.GoalCompleted, "")
-			if r.Result != `{"by":"publish","n":2}` || r.Goal != "publish" {
-				t.Errorf("%q %q", r.Goal, r.Result)
+			if r.Result != `{"by":"publish","n":2}` || r.Goal != "publish" || r.Usage != (run.Usage{}) { // no model was asked
+				t.Errorf("%q %q %+v", r.Goal, r.Result, r.Usage)
 			}
 			w.wantCalls(`look{"q":"<new>"}`, `publish{"by":"look","n":2}`)
 			if _, err := other.Resume(w.ctx, id); !errors.Is(err, run.ErrRunState) {

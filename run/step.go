@@ -279,7 +279,9 @@ func (r Run) advance(cmd Advance, now time.Time) (Change, error) {
 		ch.Ended = &ended
 	}
 	r.StepCount++
-	r.Usage.ModelCalls++
+	if r.Flow == (FlowRef{}) { // a flow asks no model
+		r.Usage.ModelCalls++
+	}
 	r.Current = Step{ID: cmd.StepID, RunID: r.ID, Index: r.StepCount, Status: Deciding, StartedAt: now}
 	ch.Next = r
 	ch.Events = []event.Event{r.stepEvent(event.StepStarted, r.actor(), stepPayload{StepID: cmd.StepID, Index: r.StepCount})}
