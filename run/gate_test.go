@@ -55,7 +55,7 @@ func newGatedAt(t *testing.T, h *sqlite.Hooks, change ...func(*run.Config)) *gat
 	g := &gated{t: t, ctx: t.Context(), path: filepath.Join(t.TempDir(), "p.db"), clock: &placettest.Clock{}}
 	g.st = placettest.OpenFile(t, g.path, &sqlite.Options{Now: g.clock.Now, Hooks: h})
 	t.Cleanup(func() {
-		if !t.Failed() {
+		if !t.Failed() && raceFactor == 1 { // it reads for too long under the race detector
 			storetest.CheckInvariants(t, g.st)
 		}
 	})
