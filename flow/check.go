@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/placet-dev/placet/canon"
 	"github.com/placet-dev/placet/fault"
@@ -85,8 +86,8 @@ func (f Flow) checkNode(n Node) error {
 		}
 		return f.checkJSON(n, "Args", n.Args, n.ArgsFrom != nil, MaxArgs, true)
 	case Approve:
-		if strings.ToValidUTF8(n.Reason, "") != n.Reason || strings.Contains(n.Reason, "\x00") {
-			return f.wrongAt(n, "its Reason is not valid text.")
+		if err := f.checkText(n, "Reason", n.Reason); err != nil {
+			return err
 		}
 		if err := f.checkJSON(n, "Args", n.Args, n.ArgsFrom != nil, MaxArgs, false); err != nil {
 			return err
@@ -105,10 +106,20 @@ func (f Flow) checkNode(n Node) error {
 		if n.Fail != "" && (n.Result != nil || n.ResultFrom != nil) {
 			return f.wrongAt(n, "it has a Result and a Fail.").Hint("A run that fails has no result: leave one of them away.")
 		}
-		if strings.ToValidUTF8(n.Fail, "") != n.Fail || strings.Contains(n.Fail, "\x00") {
-			return f.wrongAt(n, "its Fail is not valid text.")
+		if err := f.checkText(n, "Fail", n.Fail); err != nil {
+			return err
 		}
 		return f.checkJSON(n, "Result", n.Result, n.ResultFrom != nil, MaxResult, false)
+	}
+	return nil
+}
+
+func (f Flow) checkText(n Node, field, text string) error {
+	switch {
+	case !utf8.ValidString(text) || strings.Contains(text, "\x00"):
+		return f.wrongAt(n, "its %s is not valid text.", field)
+	case len(text) > MaxText:
+		return f.wrongAt(n, "its %s has %d bytes; the limit is %d.", field, len(text), MaxText)
 	}
 	return nil
 }
@@ -121,7 +132,7 @@ func (f Flow) checkJSON(n Node, field string, raw json.RawMessage, built bool, l
 	case built:
 		return f.wrongAt(n, "it has %s and %sFrom.", field, field).Hint("Leave one of them away.")
 	case len(raw) > limit:
-		return f.wrongAt(n, "its %s have %d bytes; the limit is %d.", field, len(raw), limit)
+		return f.wrongAt(n, "its %s: %d bytes; the limit is %d.", field, len(raw), limit)
 	}
 	if err := canon.Valid(raw); err != nil {
 		return f.wrongAt(n, "its %s: not one JSON value.", field).Because(err)

@@ -14,9 +14,10 @@ import (
 const (
 	MaxNodes  = 1000
 	MaxRounds = 1000
-	MaxName   = 100             // bytes of a flow's, a version's and a node's name
-	MaxArgs   = tool.MaxArgs    // bytes of arguments, of what is shown, and of an input
-	MaxResult = run.MaxProposal // bytes of a flow's result
+	MaxName   = 100            // bytes of a flow's, a version's and a node's name
+	MaxText   = 1 << 16        // bytes of a Reason and of a Fail
+	MaxArgs   = tool.MaxArgs   // bytes of arguments, of what is shown, and of an input
+	MaxResult = tool.MaxResult // bytes of a flow's result
 )
 
 // Flow is a definition: what is done, in which order, and where a person has to agree.
@@ -57,6 +58,10 @@ type Call struct {
 
 // Approve waits for a person's yes. No tool stands behind it, and no policy is asked. A
 // no, and no answer in time, end the run.
+//
+// It does not stand in for the policy either: a later call whose tool the policy asks
+// about is asked about as well. Where one yes is to do, let the policy allow the tool, or
+// leave the Approve away.
 type Approve struct {
 	Name string
 	// Args are what the yes is bound to, by digest. Default: {}. [ArgsOf] hands exactly

@@ -64,9 +64,11 @@ func (p *plan) next(input json.RawMessage, steps []run.Step, approvals []decisio
 // fail ends the run. It is no node's step: a process lost right here leaves nothing
 // that looks like a node to be done again.
 func fail(err error) run.Proposal {
-	text := err.Error()
-	if text[0] == 'n' { // "node …"
-		text = "N" + text[1:]
+	text := err.Error() // it begins with a word of ours
+	text = strings.ToUpper(text[:1]) + text[1:]
+	if len(text) > MaxText {
+		const cut = " [cut]"
+		text = strings.ToValidUTF8(text[:MaxText-len(cut)], "") + cut
 	}
 	return run.Proposal{Kind: run.Fail, Text: text}
 }

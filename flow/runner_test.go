@@ -620,6 +620,32 @@ func TestOldNotice(t *testing.T) {
 	w.wantCalls(`publish{}`)
 }
 
+// The same where the run does not wait any more, but its process was lost.
+func TestOldNoticeOfALostRun(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	f := flow.Flow{Name: "f", Version: "1", Nodes: []flow.Node{
+		flow.Approve{Name: "first"}, flow.Approve{Name: "second"}, flow.Call{Name: "look", Tool: "look"}, flow.End{Name: "end"},
+	}}
+	r := w.runner(f)
+	first := w.waits(r, "first")
+	w.approve(first)
+	second, err := r.Resume(w.ctx, first.ApprovalID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.approve(second)
+	dying := placettest.NewCrashStore(w.st, placettest.Crash{Moment: placettest.AfterCommit, N: 1})
+	if _, err := w.runnerOn(dying, f).Resume(w.ctx, second.ApprovalID); !errors.Is(err, placettest.ErrDead) {
+		t.Fatal(err)
+	}
+	w.clock.Advance(2 * run.DefaultLease)
+	_, err = r.Resume(w.ctx, first.ApprovalID)
+	wantError(t, err, decision.ErrAlreadyDecided, "Name the run", first.ID)
+	got, err := r.Resume(w.ctx, second.ApprovalID)
+	w.wantEnd(got, err, run.Completed, run.GoalCompleted, "")
+}
+
 func TestTwoResumers(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
@@ -957,6 +983,7 @@ func TestFailingNodes(t *testing.T) {
 		"and denied":           {flow.Call{Tool: "drop", OnFailure: "no"}, run.GoalFailed, "a: denied"},
 		"and refused":          {flow.Call{Tool: "strict", ArgsFrom: refused, OnFailure: "no"}, run.GoalFailed, "a: refused"},
 		"the arguments do not": {flow.Call{Tool: "strict", ArgsFrom: refused}, run.GoalFailed, `Node "a" could not be carried out as it stands: `},
+		"a very long text":     {flow.Call{Tool: "look", ArgsFrom: func(flow.Results) (any, error) { return nil, errors.New(strings.Repeat("ü", 3<<20)) }}, run.GoalFailed, "ü [cut]"},
 		"a function panics":    {flow.Call{Tool: "look", ArgsFrom: func(flow.Results) (any, error) { panic("oh") }}, run.GoalFailed, `Node "a": its arguments could not be built: it panicked: oh`},
 	} {
 		t.Run(name, func(t *testing.T) {
