@@ -15,7 +15,7 @@ const (
 	MaxNodes  = 1000
 	MaxRounds = 1000
 	MaxName   = 100            // bytes of a flow's, a version's and a node's name
-	MaxText   = 1 << 16        // bytes of a Reason and of a Fail
+	MaxText   = 16 << 10       // bytes of a Reason and of a Fail
 	MaxArgs   = tool.MaxArgs   // bytes of arguments, of what is shown, and of an input
 	MaxResult = tool.MaxResult // bytes of a flow's result
 )
