@@ -60,6 +60,24 @@ const (
 	LeaseTakenOver   Type = "lease.taken_over"
 )
 
+// Types of jobs (spec 4.5). What a job prints is only ever a JobOutput: the type that
+// it names is data.
+const (
+	JobQueued        Type = "queued"
+	JobStarted       Type = "started"
+	JobCompleted     Type = "completed"
+	JobFailed        Type = "failed"
+	JobTimeout       Type = "timeout"
+	JobCancelled     Type = "cancelled"
+	JobOrphaned      Type = "orphaned"
+	JobPaused        Type = "paused"
+	JobUnpaused      Type = "unpaused"
+	JobOutput        Type = "job.output"
+	LogTruncated     Type = "log_truncated"
+	LogCaptureFailed Type = "log_capture_failed"
+	OutputDropped    Type = "output_dropped"
+)
+
 // Event is one entry. Nouns fill in Type, Subject, Actor and Payload; the store
 // fills in the rest when it appends.
 type Event struct {
@@ -124,6 +142,8 @@ type Tx interface {
 	Heads(after string, limit int) ([]Head, error)
 	// Head is one stream's head. [ErrNoStream] when it has no root.
 	Head(stream string) (Head, error)
+	// Tombstone is where a stream ended that was cleaned up; found is false if it was not.
+	Tombstone(stream string) (h Head, found bool, err error)
 	// Redact empties one body. It reports whether it was there and not yet empty.
 	Redact(stream string, streamSeq int64) (bool, error)
 }

@@ -2,6 +2,7 @@ package event
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/placet-dev/placet/txn"
@@ -87,6 +88,9 @@ type Waiting struct {
 	After   Cursor        // empty: from the stream's first event
 	Types   []Type        // empty: any
 	Subject string        // empty: any
+	// Match says which of these events it is. It is quick and calls nothing of the
+	// store. Default: any.
+	Match   func(Event) bool
 	Timeout time.Duration // 0: until the context ends
 }
 
@@ -152,13 +156,8 @@ func (w Waiting) matches(e Event) bool {
 	if w.Subject != "" && e.Subject != w.Subject {
 		return false
 	}
-	if len(w.Types) == 0 {
-		return true
+	if len(w.Types) > 0 && !slices.Contains(w.Types, e.Type) {
+		return false
 	}
-	for _, t := range w.Types {
-		if t == e.Type {
-			return true
-		}
-	}
-	return false
+	return w.Match == nil || w.Match(e)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/event"
+	"github.com/placet-dev/placet/job"
 	"github.com/placet-dev/placet/run"
 	"github.com/placet-dev/placet/token"
 	"github.com/placet-dev/placet/txn"
@@ -16,6 +17,7 @@ import (
 type Tx interface {
 	run.Tx // holds call's, decision's and event's
 	token.Tx
+	job.Tx
 }
 
 // Rows is what a backend implements: rows in, rows out, nothing judged. Every
@@ -95,6 +97,21 @@ type Rows interface {
 	Token(id string) (token.Token, error)
 	Tokens(q token.Query) ([]token.Token, error)
 	RevokeToken(id string, at time.Time) (bool, error)
+	// Job reads one that is not being deleted.
+	Job(id string) (job.Job, error)
+	JobByKey(space, principal, key string) (job.Job, error)
+	Jobs(q job.Query) ([]job.Job, error)
+	ActiveJobs(home, after string, limit int) ([]job.Job, error)
+	CleanedJobs(home string, limit int) ([]job.Job, error)
+	InsertJob(j job.Job) error
+	// UpdateJob writes what differs, and the head in any case. It is guarded by prev's
+	// version, status and claim; false: another writer won.
+	UpdateJob(prev, next job.Job) (bool, error)
+	// DeleteJob deletes up to limit rows below a job that is being deleted, at last its own.
+	DeleteJob(id string, limit int) (int, error)
+	InsertTombstone(h event.Head, space, by string) error
+	// Tombstone is where a stream ended that was cleaned up; found is false if it was not.
+	Tombstone(stream string) (h event.Head, found bool, err error)
 
 	// Count reads a counter and, in a write transaction, locks it; Add changes one by n.
 	Count(space, name string) (int64, error)

@@ -10,6 +10,7 @@ import (
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/internal/id"
+	"github.com/placet-dev/placet/job"
 	"github.com/placet-dev/placet/run"
 )
 
@@ -290,7 +291,7 @@ func (t *tx) Owner(r decision.Ref) (decision.Owner, error) {
 	case decision.OwnerRun:
 		return run.Owner{Tx: t, ID: r.ID}, nil
 	case decision.OwnerJob:
-		return nil, decision.ErrNotFound.Say("There is no %s %s.", r.Kind, r.ID)
+		return job.Owner{Tx: t, ID: r.ID}, nil
 	}
 	return nil, fmt.Errorf("unknown owner kind %q", r.Kind)
 }

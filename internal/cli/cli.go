@@ -153,7 +153,7 @@ Start with:  placet demo        a real call to decide
 			root.AddCommand(cmd)
 		}
 	}
-	root.AddCommand(newGatewayCommand(a))
+	root.AddCommand(newGatewayCommand(a), newJobRunnerCommand())
 	root.SetHelpCommand(newHelpCommand(root))
 	root.SetUsageTemplate(oneUsage(root.UsageTemplate()))
 	help := root.HelpFunc()

@@ -84,13 +84,22 @@ func (x rows) EmptyEvent(stream string, streamSeq int64) (bool, error) {
 const (
 	callHeadsSQL = `SELECT 'call:' || id, head_seq, head FROM call WHERE step_id IS NULL AND id > ? ORDER BY id LIMIT ?`
 	runHeadsSQL  = `SELECT 'run:' || id, head_seq, head FROM run WHERE id > ? ORDER BY id LIMIT ?`
+	jobHeadsSQL  = `SELECT 'job:' || id, head_seq, head FROM job WHERE cleaned_at IS NULL AND id > ? ORDER BY id LIMIT ?`
 	// orphanSQL finds a stream that has events but neither a root nor a tombstone.
 	orphanSQL = `SELECT stream FROM (SELECT DISTINCT stream FROM event) AS s
 		WHERE NOT EXISTS (SELECT 1 FROM call WHERE 'call:' || id = s.stream AND step_id IS NULL)
 		AND NOT EXISTS (SELECT 1 FROM run WHERE 'run:' || id = s.stream)
+		AND NOT EXISTS (SELECT 1 FROM job WHERE 'job:' || id = s.stream AND cleaned_at IS NULL)
 		AND NOT EXISTS (SELECT 1 FROM tombstone AS t WHERE t.stream = s.stream)
 		LIMIT 1`
 )
+
+// roots are the tables in which heads lie, in the order in which they are listed.
+var roots = []struct{ prefix, heads, head, put string }{
+	{callPrefix, callHeadsSQL, callHeadSQL, putCallHeadSQL},
+	{runPrefix, runHeadsSQL, runHeadSQL, putRunHeadSQL},
+	{jobPrefix, jobHeadsSQL, jobHeadSQL, putJobHeadSQL},
+}
 
 // Heads lists the roots' heads; behind the last one, a stream without a root if there is any.
 func (x rows) Heads(after string, limit int) ([]event.Head, error) {
@@ -99,18 +108,20 @@ func (x rows) Heads(after string, limit int) ([]event.Head, error) {
 		hs = append(hs, event.Head{Stream: r.str(0), Seq: r.int(1), Hash: r.bytes(2)})
 		return nil
 	}
-	if id, isRun := strings.CutPrefix(after, runPrefix); isRun || after == "" || strings.HasPrefix(after, callPrefix) {
-		if !isRun {
-			err := x.h.query(callHeadsSQL, []any{strings.TrimPrefix(after, callPrefix), limit}, add)
-			if err != nil || len(hs) > 0 {
-				return hs, err
+	begin, afterID := 0, ""
+	if after != "" {
+		begin = len(roots)
+		for i, t := range roots {
+			if id, ok := strings.CutPrefix(after, t.prefix); ok {
+				begin, afterID = i, id
 			}
-			id = ""
 		}
-		err := x.h.query(runHeadsSQL, []any{id, limit}, add)
-		if err != nil || len(hs) > 0 {
+	}
+	for _, t := range roots[begin:] {
+		if err := x.h.query(t.heads, []any{afterID, limit}, add); err != nil || len(hs) > 0 {
 			return hs, err
 		}
+		afterID = ""
 	}
 	_, err := x.h.queryRow(orphanSQL, nil, func(r row) error {
 		hs = append(hs, event.Head{Stream: r.str(0)})
@@ -126,40 +137,36 @@ const (
 
 	callHeadSQL = `SELECT head_seq, head, space FROM call WHERE id = ? AND step_id IS NULL`
 	runHeadSQL  = `SELECT head_seq, head, space FROM run WHERE id = ?`
+	jobHeadSQL  = `SELECT head_seq, head, space FROM job WHERE id = ? AND cleaned_at IS NULL`
+
+	putCallHeadSQL = `UPDATE call SET head_seq = ?, head = ?, version = version + 1 WHERE id = ? AND head_seq = ? AND head IS ?`
+	putRunHeadSQL  = `UPDATE run SET head_seq = ?, head = ?, version = version + 1 WHERE id = ? AND head_seq = ? AND head IS ?`
+	putJobHeadSQL  = `UPDATE job SET head_seq = ?, head = ?, version = version + 1 WHERE id = ? AND head_seq = ? AND head IS ?`
 )
 
 func (x rows) RootHead(stream string) (h event.Head, space string, err error) {
-	sql := callHeadSQL
-	id, ok := strings.CutPrefix(stream, callPrefix)
-	if !ok {
-		sql = runHeadSQL
-		id, ok = strings.CutPrefix(stream, runPrefix)
+	for _, t := range roots {
+		id, ok := strings.CutPrefix(stream, t.prefix)
+		if !ok {
+			continue
+		}
+		found, err := x.h.queryRow(t.head, []any{id}, func(r row) error {
+			h, space = event.Head{Stream: stream, Seq: r.int(0), Hash: r.bytes(1)}, r.str(2)
+			return nil
+		})
+		if err == nil && !found {
+			err = event.ErrNoStream.Say("There is no stream %s.", stream)
+		}
+		return h, space, err
 	}
-	switch {
-	case ok:
-	case strings.HasPrefix(stream, jobPrefix):
-		return h, "", event.ErrNoStream.Say("There is no stream %s.", stream)
-	default:
-		return h, "", event.ErrBadStream.Say("%q is not a stream.", stream).Hint("Write run:ID, call:ID or job:ID.")
-	}
-	found, err := x.h.queryRow(sql, []any{id}, func(r row) error {
-		h, space = event.Head{Stream: stream, Seq: r.int(0), Hash: r.bytes(1)}, r.str(2)
-		return nil
-	})
-	if err == nil && !found {
-		err = event.ErrNoStream.Say("There is no stream %s.", stream)
-	}
-	return h, space, err
+	return h, "", event.ErrBadStream.Say("%q is not a stream.", stream).Hint("Write run:ID, call:ID or job:ID.")
 }
 
-const (
-	putCallHeadSQL = `UPDATE call SET head_seq = ?, head = ?, version = version + 1 WHERE id = ? AND head_seq = ? AND head IS ?`
-	putRunHeadSQL  = `UPDATE run SET head_seq = ?, head = ?, version = version + 1 WHERE id = ? AND head_seq = ? AND head IS ?`
-)
-
 func (x rows) PutHead(prev, h event.Head) (bool, error) {
-	if id, ok := strings.CutPrefix(h.Stream, runPrefix); ok {
-		return x.one(putRunHeadSQL, h.Seq, h.Hash, id, prev.Seq, prev.Hash)
+	for _, t := range roots {
+		if id, ok := strings.CutPrefix(h.Stream, t.prefix); ok {
+			return x.one(t.put, h.Seq, h.Hash, id, prev.Seq, prev.Hash)
+		}
 	}
-	return x.one(putCallHeadSQL, h.Seq, h.Hash, strings.TrimPrefix(h.Stream, callPrefix), prev.Seq, prev.Hash)
+	return false, event.ErrBadStream.Say("%q is not a stream.", h.Stream)
 }

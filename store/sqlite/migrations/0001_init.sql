@@ -194,6 +194,62 @@ CREATE TABLE step(
   CHECK (status <> 'awaiting_approval' OR approval_id IS NOT NULL)
 ) STRICT;
 
+-- A supervised command. The head of its stream lies in it. Its spec is never searched;
+-- the values of its secrets are kept until it has begun.
+CREATE TABLE job(
+  id              TEXT    PRIMARY KEY,
+  space           TEXT    NOT NULL,
+  home            TEXT    NOT NULL, -- folder of its launches
+  name            TEXT    NOT NULL,
+  spec            BLOB    NOT NULL, -- JSON
+  secrets         BLOB,             -- JSON
+  principal       TEXT    NOT NULL,
+  idempotency_key TEXT,
+  request         TEXT    NOT NULL, -- digest of what was asked for
+  status          TEXT    NOT NULL,
+  paused          INTEGER NOT NULL CHECK (paused = 0 OR paused = 1),
+  launches        INTEGER NOT NULL CHECK (launches >= 0),
+  claim           TEXT    NOT NULL,
+  launcher        TEXT    NOT NULL,
+  began_at        INTEGER,          -- of the claim
+  runner          TEXT    NOT NULL,
+  stop_by         TEXT    NOT NULL,
+  stop_at         INTEGER,
+  kill_after      INTEGER NOT NULL CHECK (kill_after >= 0),
+  exit_code       INTEGER NOT NULL,
+  signal          TEXT    NOT NULL,
+  failure         TEXT    NOT NULL,
+  progress        BLOB,             -- JSON
+  outputs         INTEGER NOT NULL CHECK (outputs >= 0),
+  dropped         INTEGER NOT NULL CHECK (dropped = 0 OR dropped = 1),
+  event_offset    INTEGER NOT NULL CHECK (event_offset >= 0),
+  pending         INTEGER NOT NULL CHECK (pending >= 0 AND pending <= questions),
+  questions       INTEGER NOT NULL,
+  created_at      INTEGER NOT NULL,
+  started_at      INTEGER,
+  ended_at        INTEGER,
+  cleaned_at      INTEGER,
+  version         INTEGER NOT NULL,
+  head_seq        INTEGER NOT NULL,
+  head            BLOB,
+  CHECK (status = 'queued' OR status = 'launching' OR status = 'running' OR status = 'completed' OR status = 'failed'
+    OR status = 'timeout' OR status = 'cancelled' OR status = 'orphaned'),
+  CHECK ((status = 'queued' OR status = 'launching' OR status = 'running') = (ended_at IS NULL)),
+  CHECK (status <> 'launching' AND status <> 'running' OR claim <> ''),
+  CHECK (status <> 'running' OR started_at IS NOT NULL AND runner <> ''),
+  CHECK (status = 'queued' OR paused = 0),
+  CHECK (secrets IS NULL OR status = 'queued' OR status = 'launching'),
+  CHECK (ended_at IS NULL OR pending = 0),
+  CHECK (cleaned_at IS NULL OR ended_at IS NOT NULL)
+) STRICT;
+
+CREATE UNIQUE INDEX job_key ON job(space, principal, idempotency_key) WHERE idempotency_key IS NOT NULL;
+CREATE INDEX job_active ON job(home, id) WHERE ended_at IS NULL;
+CREATE INDEX job_ended ON job(space, ended_at) WHERE ended_at IS NOT NULL;
+CREATE INDEX job_asking ON job(space, id) WHERE pending > 0;
+CREATE INDEX job_status ON job(space, status, id);
+CREATE INDEX job_cleaned ON job(home) WHERE cleaned_at IS NOT NULL;
+
 -- One try at carrying a call out. Written before the tool is called.
 CREATE TABLE attempt(
   call_id          TEXT    NOT NULL REFERENCES call(id),

@@ -1,0 +1,127 @@
+package job
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/placet-dev/placet/decision"
+	"github.com/placet-dev/placet/txn"
+)
+
+// Cleaning says which jobs go.
+type Cleaning struct {
+	OlderThan time.Duration // since they ended
+	By        string        // who wants it; recorded
+	DryRun    bool          // only say which
+}
+
+// chunk is how many rows one transaction deletes.
+const chunk = 500
+
+// Clean removes jobs of this home that ended long enough ago, with all that belongs
+// to them: events, questions, output. They are not seen any more once they are
+// marked; a tombstone stays of each one's stream. It returns their ids.
+func (s *Supervisor) Clean(ctx context.Context, c Cleaning) ([]string, error) {
+	if err := s.may(c.By); err != nil {
+		return nil, err
+	}
+	if c.OlderThan < 0 {
+		return nil, ErrUsage.Say("The age is negative.")
+	}
+	js, err := s.old(ctx, c.OlderThan)
+	if err != nil || c.DryRun {
+		return ids(js), err
+	}
+	var marked []string
+	for _, j := range js {
+		err := s.update(ctx, func(tx Tx) error {
+			now, err := s.job(tx, j.ID)
+			if err != nil {
+				return err
+			}
+			return tx.CleanJob(now, c.By)
+		})
+		switch {
+		case errors.Is(err, ErrNotFound): // another was first
+			continue
+		case err != nil:
+			return marked, err
+		}
+		marked = append(marked, j.ID)
+	}
+	return marked, s.sweepCleaned(ctx)
+}
+
+// old lists the jobs of this home that ended before.
+func (s *Supervisor) old(ctx context.Context, age time.Duration) (all []Job, err error) {
+	after := ""
+	for {
+		var js []Job
+		err = txn.View(ctx, s.conf.Store, func(tx Tx) (err error) {
+			js, err = tx.Jobs(Query{Space: s.conf.Space, EndedBefore: s.clock(tx).Add(-age), After: after, Limit: 500})
+			return err
+		})
+		if err != nil || len(js) == 0 {
+			return all, err
+		}
+		after = js[len(js)-1].ID
+		for _, j := range js {
+			if s.mine(j) {
+				all = append(all, j)
+			}
+		}
+	}
+}
+
+func ids(js []Job) []string {
+	list := make([]string, len(js))
+	for i, j := range js {
+		list[i] = j.ID
+	}
+	return list
+}
+
+// sweepCleaned deletes what has been marked, also by a process that ended meanwhile:
+// first the directory, then the rows, so that nothing is left that no row names.
+func (s *Supervisor) sweepCleaned(ctx context.Context) error {
+	for {
+		var js []Job
+		err := txn.View(ctx, s.conf.Store, func(tx Tx) (err error) {
+			js, err = tx.CleanedJobs(s.conf.Dir, atOnce)
+			return err
+		})
+		if err != nil || len(js) == 0 {
+			return err
+		}
+		for _, j := range js {
+			if err := s.delete(ctx, j); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (s *Supervisor) delete(ctx context.Context, j Job) error {
+	if err := os.RemoveAll(filepath.Join(j.Home, j.ID)); err != nil {
+		return err
+	}
+	for n := chunk; n == chunk; {
+		err := s.update(ctx, func(tx Tx) (err error) {
+			n, err = tx.DeleteJob(j.ID, chunk)
+			return err
+		})
+		if err != nil && !errors.Is(err, decision.ErrMoved) {
+			return err
+		}
+	}
+	return nil
+}
+
+func newestFirst(js []Job) {
+	slices.SortFunc(js, func(a, b Job) int { return cmp.Compare(b.ID, a.ID) })
+}

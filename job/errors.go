@@ -1,0 +1,32 @@
+package job
+
+import (
+	"github.com/placet-dev/placet/decision"
+	"github.com/placet-dev/placet/fault"
+)
+
+// Errors of jobs (spec 4.6). Those that decisions know too are the same values.
+var (
+	ErrNotFound       = decision.ErrNotFound
+	ErrUsage          = decision.ErrUsage
+	ErrRunState       = decision.ErrRunState
+	ErrTooManyPending = decision.ErrTooManyPending
+	// ErrKeyConflict: the idempotency key stands for another request.
+	ErrKeyConflict = fault.Sentinel(fault.Conflict, "key_conflict", "The idempotency key was used for another request.")
+	// ErrNotReached: the job's runner did not answer; whether it heard is not known.
+	ErrNotReached = fault.Sentinel(fault.Unavailable, "runner_not_reached", "The job's runner did not answer.")
+	// ErrClaimLost: the launch was replaced or has ended, so nothing of it is written
+	// any more. Matches ErrRunState.
+	ErrClaimLost = fault.Sentinel(fault.Conflict, "claim_lost", "This launch of the job does not count any more.", ErrRunState)
+)
+
+func (j Job) errState() error {
+	if j.Status.Terminal() {
+		return ErrRunState.Say("Job %s has ended: it is %s.", j.ID, j.Status)
+	}
+	return ErrRunState.Say("Job %s is %s.", j.ID, j.Status)
+}
+
+func (j Job) errClaim() error {
+	return ErrClaimLost.Say("Job %s is %s and was not launched by this claim.", j.ID, j.Status)
+}

@@ -1,0 +1,314 @@
+package job
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/placet-dev/placet/decision"
+	"github.com/placet-dev/placet/event"
+	"github.com/placet-dev/placet/internal/process"
+)
+
+// bringIn brings one job up to date: it launches it if it is due, takes in what its
+// runner has left, and judges it where the runner is lost. The caller holds the
+// job's turn.
+func (s *Supervisor) bringIn(ctx context.Context, id string) error {
+	for range 100 {
+		j, err := s.stored(ctx, id)
+		if err != nil || !s.mine(j) {
+			return err
+		}
+		var again bool
+		switch j.Status {
+		case Queued:
+			again, err = s.launchDue(ctx, j)
+		case Launching, Running:
+			again, err = s.readLaunch(ctx, j)
+		default:
+			s.forget(j)
+			s.poke() // others may wait for its end
+			return nil
+		}
+		if errors.Is(err, decision.ErrMoved) {
+			continue
+		}
+		if err != nil || !again {
+			return err
+		}
+	}
+	return nil
+}
+
+// launchDue launches a queued job, unless something still holds it up.
+func (s *Supervisor) launchDue(ctx context.Context, j Job) (again bool, err error) {
+	if due, err := s.isDue(ctx, j); err != nil || !due {
+		return false, err
+	}
+	token := newToken()
+	s.hold(token, true)
+	defer s.hold(token, false)
+	claimed, taken, err := s.claim(ctx, j.ID, token)
+	if errors.Is(err, ErrRunState) {
+		return false, nil // another supervisor was first
+	}
+	if err != nil || !taken {
+		return false, err
+	}
+	if why := s.startRunner(context.WithoutCancel(ctx), claimed); why != nil {
+		return true, s.notBegun(ctx, claimed, "The runner could not be started: "+why.Error())
+	}
+	return true, nil
+}
+
+// readLaunch takes in what there is. The status is read first: what it ends was
+// written before it.
+func (s *Supervisor) readLaunch(ctx context.Context, j Job) (again bool, err error) {
+	d := s.dir(j)
+	st, ended, err := d.status(j.Claim)
+	if err != nil {
+		return false, err
+	}
+	who, begun, err := d.identity(j.Claim)
+	if err != nil {
+		return false, err
+	}
+	if j.Status == Launching && begun && !who.StartedAt.IsZero() {
+		if j, err = s.apply(ctx, j.ID, Began{j.Claim, who.Runner, who.StartedAt}); err != nil {
+			return false, err
+		}
+	}
+	if err := s.takeEvents(ctx, &j, d); err != nil {
+		return false, err
+	}
+	if ended {
+		return true, s.end(ctx, j, st)
+	}
+	if s.holds(j.Claim) {
+		return false, nil // we are about to start it
+	}
+	return s.judge(ctx, j, d)
+}
+
+func (s *Supervisor) holds(claim string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.launching[claim]
+}
+
+func (s *Supervisor) end(ctx context.Context, j Job, st status) error {
+	if !st.Status.Terminal() || st.Status == Orphaned {
+		st.Status, st.Failure = Failed, "The runner left a status that it cannot have meant."
+	}
+	_, err := s.apply(ctx, j.ID, End{
+		Token: j.Claim, Status: st.Status, ExitCode: st.ExitCode, Signal: st.Signal, Failure: st.Failure,
+		Began: st.StartedAt, Runner: st.Runner, At: st.EndedAt,
+	})
+	return err
+}
+
+// judge looks whether the launch's runner still lives, and says what became of the
+// job where it does not.
+func (s *Supervisor) judge(ctx context.Context, j Job, d launchDir) (again bool, err error) {
+	if j.Status == Launching && launcherLives(j) {
+		return false, nil
+	}
+	lock, err := d.lock()
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // its directory is gone, or was never made
+		return s.lost(ctx, j, d, false)
+	case err != nil:
+		return false, err
+	case lock == nil:
+		return false, s.passStop(ctx, j, d)
+	}
+	defer lock.Close()
+	if _, ended, err := d.status(j.Claim); err != nil || ended {
+		return ended, err
+	}
+	who, begun, err := d.identity(j.Claim)
+	if err != nil {
+		return false, err
+	}
+	if !begun {
+		if err := writeWhole(d.file(claimFile), []byte(voidClaim)); err != nil {
+			return false, err
+		}
+		return s.lost(ctx, j, d, false)
+	}
+	for n := 0; killLeftovers(who) > 0 && n < 100; n++ {
+		time.Sleep(lookAgain / 4)
+	}
+	if err := s.takeEvents(ctx, &j, d); err != nil {
+		return false, err
+	}
+	return s.lost(ctx, j, d, true)
+}
+
+// lost ends a launch whose runner is lost; of one that never began another is made.
+func (s *Supervisor) lost(ctx context.Context, j Job, d launchDir, begun bool) (again bool, err error) {
+	var cmd Command = Requeue{Token: j.Claim}
+	switch {
+	case begun || j.Status == Running:
+		cmd = End{Token: j.Claim, Status: Orphaned, ExitCode: -1, Failure: "Its runner was lost."}
+	case j.Launches >= maxLaunches:
+		said, _ := os.ReadFile(d.file(runnerLog))
+		cmd = End{Token: j.Claim, Status: Failed, ExitCode: -1, Failure: "It could not be launched: " + lastLine(said)}
+	}
+	_, err = s.apply(ctx, j.ID, cmd)
+	return true, err
+}
+
+// launcherLives reports whether whoever claimed the job may still be launching it.
+func launcherLives(j Job) bool {
+	who, err := process.Parse(j.Launcher)
+	return err == nil && who != process.Self() && process.Alive(who)
+}
+
+// passStop tells the runner that the job is to end, once for each patience.
+func (s *Supervisor) passStop(ctx context.Context, j Job, d launchDir) error {
+	if j.StopBy == "" || j.Status != Running {
+		return nil
+	}
+	s.mu.Lock()
+	sent, ok := s.stopSent[j.Claim]
+	s.mu.Unlock()
+	if ok && sent <= j.KillAfter {
+		return nil
+	}
+	if err := d.ask(ctx, ctlRequest{Op: opStop, Claim: j.Claim, KillAfter: j.KillAfter}); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.stopSent[j.Claim] = j.KillAfter
+	s.mu.Unlock()
+	return nil
+}
+
+// takeEvents takes in the whole lines of the launch's events that are not in the
+// store yet, with the offset in the same transaction.
+func (s *Supervisor) takeEvents(ctx context.Context, j *Job, d launchDir) error {
+	f, err := os.Open(d.file(eventsFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for {
+		fi, err := f.Stat()
+		if err != nil || fi.Size() <= j.Offset {
+			return err
+		}
+		cmd, err := s.nextRecords(f, *j)
+		if err != nil || cmd.Offset == j.Offset {
+			return err
+		}
+		if *j, err = s.apply(ctx, j.ID, cmd); err != nil {
+			return err
+		}
+	}
+}
+
+// maxRecord bounds a line of a launch's events. Ours are shorter.
+const maxRecord = 4 << 20
+
+// nextRecords reads up to a hundred lines.
+func (s *Supervisor) nextRecords(f io.ReaderAt, j Job) (Record, error) {
+	cmd := Record{Token: j.Claim, From: j.Offset, Offset: j.Offset, Dropped: j.Dropped}
+	buf := make([]byte, 0, readSize)
+	for n := 0; n < atOnce; {
+		i := bytes.IndexByte(buf, '\n')
+		if i < 0 {
+			more, err := readMore(f, cmd.Offset+int64(len(buf)), &buf)
+			if err != nil {
+				return cmd, err
+			}
+			if !more {
+				if len(buf) >= maxRecord { // not a line of ours: what is behind it cannot be told apart
+					cmd.Offset += int64(len(buf))
+				}
+				break
+			}
+			continue
+		}
+		s.take(&cmd, j, buf[:i])
+		cmd.Offset += int64(i + 1)
+		buf = buf[i+1:]
+		n++
+	}
+	return cmd, nil
+}
+
+func readMore(f io.ReaderAt, at int64, buf *[]byte) (more bool, err error) {
+	if len(*buf) >= maxRecord {
+		return false, nil
+	}
+	chunk := make([]byte, readSize)
+	n, err := f.ReadAt(chunk, at)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	*buf = append(*buf, chunk[:n]...)
+	return n > 0, err
+}
+
+// take makes an event of a line. Whatever the line says, it is one of four: what a
+// job prints never becomes an event of its life or of a question.
+func (s *Supervisor) take(cmd *Record, j Job, line []byte) {
+	var r record
+	if json.Unmarshal(line, &r) != nil {
+		return
+	}
+	add := func(t event.Type, payload any) { cmd.Events = append(cmd.Events, j.event(t, event.System, payload)) }
+	switch r.Kind {
+	case kindOutput:
+		if r.Output == nil {
+			return
+		}
+		if j.Outputs+cmd.Outputs >= s.conf.MaxOutputs {
+			s.drop(cmd, add, j)
+			return
+		}
+		cmd.Outputs++
+		add(event.JobOutput, r.Output)
+		if r.Output.Type == progressType {
+			cmd.Progress = progressOf(r.Output)
+		}
+	case kindDropped:
+		s.drop(cmd, add, j)
+	case kindLogTruncated:
+		add(event.LogTruncated, streamPayload{JobID: j.ID, Stream: r.Stream, Limit: r.Limit})
+	case kindCaptureFailed:
+		add(event.LogCaptureFailed, streamPayload{JobID: j.ID, Stream: r.Stream, Reason: r.Reason})
+	}
+}
+
+func (s *Supervisor) drop(cmd *Record, add func(event.Type, any), j Job) {
+	if !cmd.Dropped {
+		cmd.Dropped = true
+		add(event.OutputDropped, streamPayload{JobID: j.ID, Limit: s.conf.MaxOutputs})
+	}
+}
+
+// progressType is the word of printed lines whose data is the job's progress.
+const progressType = "progress"
+
+func progressOf(p *outputPayload) []byte {
+	if p.Data != nil {
+		return p.Data
+	}
+	b, err := json.Marshal(struct {
+		Message string `json:"message,omitempty"`
+	}{p.Message})
+	if err != nil {
+		return nil
+	}
+	return b
+}

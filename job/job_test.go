@@ -1,0 +1,117 @@
+package job_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/placet-dev/placet/decision"
+	"github.com/placet-dev/placet/job"
+)
+
+func TestLifecycle(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	j := w.run(shell(`echo out; echo err >&2; echo $PLACET_JOB_ID`))
+	if j.Status != job.Completed || j.ExitCode != 0 || j.StartedAt.IsZero() || j.EndedAt.Before(j.StartedAt) {
+		t.Fatalf("%+v", j)
+	}
+	if got := w.output(j.ID, job.Stdout); got != "out\n"+j.ID+"\n" {
+		t.Errorf("stdout %q", got)
+	}
+	if got := w.output(j.ID, job.Stderr); got != "err\n" {
+		t.Errorf("stderr %q", got)
+	}
+	if got := types(w.events(j.ID)); got != "queued started completed" {
+		t.Errorf("events: %s", got)
+	}
+}
+
+func TestEnds(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	for _, tt := range []struct {
+		spec   job.Spec
+		status job.Status
+		code   int
+		failed string
+	}{
+		{shell("exit 7"), job.Failed, 7, "status 7"},
+		{shell("kill -9 $$"), job.Failed, -1, "SIGKILL"},
+		{job.Spec{Command: []string{"no-such-program"}}, job.Failed, -1, "no program"},
+		{job.Spec{Command: []string{"/bin/true"}, Cwd: "/no/such/folder"}, job.Failed, -1, "could not be started"},
+		{func() job.Spec { s := command("hang"); s.Timeout = time.Second; return s }(), job.TimedOut, -1, "time limit"},
+	} {
+		j := w.run(tt.spec)
+		if j.Status != tt.status || j.ExitCode != tt.code || !strings.Contains(j.Failure, tt.failed) {
+			t.Errorf("%v: %s, %d, %q", tt.spec, j.Status, j.ExitCode, j.Failure)
+		}
+	}
+}
+
+func TestQuestion(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	j := w.start(command("echo"))
+	asked, err := w.op.Ask(w.ctx, "main", j.ID, decision.Asking{Prompt: "Go on?", By: "bot"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if now := w.get(j.ID); now.Status != job.Running || now.Pending != 1 || now.Questions != 1 {
+		t.Errorf("%+v", now)
+	}
+	if _, err := w.op.Resolve(w.ctx, j.ID, asked.ID, decision.Answering{Choice: "approve", By: "ana"}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := w.s.Wait(w.ctx, job.Waiting{JobID: j.ID, DecisionID: asked.ID, After: asked.Cursor})
+	if err != nil || got.Event.Type != "decision_resolved" {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	second, err := w.op.Ask(w.ctx, "main", j.ID, decision.Asking{Prompt: "And now?", By: "bot"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.s.Send(w.ctx, j.ID, []byte("end\n"), false); err != nil {
+		t.Fatal(err)
+	}
+	got, err = w.s.Wait(w.ctx, job.Waiting{JobID: j.ID, DecisionID: second.ID, After: second.Cursor})
+	if err != nil || got.Event.Type != "decision_withdrawn" || got.Event.Actor != "system" {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	if j = w.get(j.ID); j.Status != job.Completed || j.Pending != 0 {
+		t.Errorf("%+v", j)
+	}
+	if _, err := w.op.Ask(w.ctx, "main", j.ID, decision.Asking{Prompt: "Too late?"}); !errors.Is(err, decision.ErrRunState) {
+		t.Errorf("a question of a job that has ended: %v", err)
+	}
+	if _, err := w.op.Ask(w.ctx, "main", "job_none", decision.Asking{Prompt: "Who?"}); !errors.Is(err, decision.ErrNotFound) {
+		t.Errorf("a question of no job: %v", err)
+	}
+	const want = "queued started decision_requested decision_resolved decision_requested decision_withdrawn completed"
+	if got := types(w.events(j.ID)); got != want {
+		t.Errorf("events: %s", got)
+	}
+}
+
+func TestStop(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	j := w.start(command("hang"))
+	w.until(j.ID, "ready")
+	for range 2 {
+		got, err := w.s.Stop(w.ctx, j.ID, "ana", time.Minute)
+		if err != nil || got.Status != job.Cancelled {
+			t.Fatalf("%+v, %v", got, err)
+		}
+	}
+	j = w.start(command("stubborn"))
+	w.until(j.ID, "ready")
+	got, err := w.s.Stop(w.ctx, j.ID, "ana", time.Millisecond)
+	if err != nil || got.Status != job.Cancelled {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	if got := types(w.events(j.ID)); got != "queued started cancelled" {
+		t.Errorf("events: %s", got)
+	}
+}

@@ -1,0 +1,117 @@
+package job
+
+import (
+	"context"
+	"time"
+
+	"github.com/placet-dev/placet/txn"
+)
+
+// Loop looks after the home's jobs until ctx ends: it hears from each runner as
+// things happen, and passes over all jobs every second. Jobs go on when it ends.
+func (s *Supervisor) Loop(ctx context.Context) error {
+	if s.misuse != nil {
+		return s.misuse
+	}
+	s.setLooping(true)
+	defer s.setLooping(false)
+	tick := time.NewTicker(passEvery)
+	defer tick.Stop()
+	for {
+		if err := s.Pass(ctx); err != nil && ctx.Err() == nil {
+			s.conf.Log.Error("a pass over the jobs failed; it is tried again", "error", err)
+		}
+		if err := s.followAll(ctx); err != nil && ctx.Err() == nil {
+			s.conf.Log.Error("the jobs could not be listed; it is tried again", "error", err)
+		}
+		if err := s.sweepCleaned(ctx); err != nil && ctx.Err() == nil {
+			s.conf.Log.Error("cleaned jobs could not be deleted; it is tried again", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			s.runnersFollowed(ctx)
+			return nil
+		case <-tick.C:
+		case <-s.kick:
+		}
+	}
+}
+
+func (s *Supervisor) setLooping(on bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.looping = on
+}
+
+// runnersFollowed waits for the goroutines that hear from runners.
+func (s *Supervisor) runnersFollowed(context.Context) { s.following.Wait() }
+
+// followAll sees to it that every launch is heard of.
+func (s *Supervisor) followAll(ctx context.Context) error {
+	after := ""
+	for {
+		var js []Job
+		err := txn.View(ctx, s.conf.Store, func(tx Tx) (err error) {
+			js, err = tx.ActiveJobs(s.conf.Dir, after, atOnce)
+			return err
+		})
+		if err != nil || len(js) == 0 {
+			return err
+		}
+		for _, j := range js {
+			after = j.ID
+			if j.Status == Running && s.mark(j.Claim) {
+				s.following.Go(func() { s.follow(ctx, j) })
+			}
+		}
+	}
+}
+
+// mark reports whether nobody follows the launch yet.
+func (s *Supervisor) mark(claim string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.followed[claim] {
+		return false
+	}
+	s.followed[claim] = true
+	return true
+}
+
+// follow takes in what one runner has left, each time it says so, until it ends.
+func (s *Supervisor) follow(ctx context.Context, j Job) {
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.followed, j.Claim)
+	}()
+	conn, err := s.dir(j).watch(ctx, j.Claim)
+	if err != nil {
+		return // the next pass finds out why
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	buf := make([]byte, 256)
+	for {
+		s.settle(ctx, j)
+		if _, err := conn.Read(buf); err != nil {
+			break
+		}
+	}
+	s.afterEnd(ctx, j)
+}
+
+// afterEnd takes the end in. A runner's lock may outlast its connection for a moment.
+func (s *Supervisor) afterEnd(ctx context.Context, j Job) {
+	for range 50 {
+		if ctx.Err() != nil {
+			return
+		}
+		s.settle(ctx, j)
+		now, err := s.stored(ctx, j.ID)
+		if err != nil || now.Status.Terminal() || now.Claim != j.Claim {
+			return
+		}
+		time.Sleep(lookAgain)
+	}
+}

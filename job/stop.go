@@ -1,0 +1,168 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/placet-dev/placet/internal/process"
+)
+
+// Stop ends a job: it is asked to end, killed after killAfter (0: ten seconds), and
+// cancelled once nothing of it runs any more. A queued one is cancelled at once; one
+// that has ended stays as it is. Stop returns the job when it has ended, or with
+// ctx's error while it is still being stopped: that goes on by itself.
+func (s *Supervisor) Stop(ctx context.Context, id, by string, killAfter time.Duration) (Job, error) {
+	if err := s.may(by); err != nil {
+		return Job{}, err
+	}
+	switch {
+	case killAfter < 0 || killAfter > MaxKillAfter:
+		return Job{}, ErrUsage.Say("The patience before the kill is %s; it is from 0 to %s.", killAfter, MaxKillAfter)
+	case killAfter == 0:
+		killAfter = DefaultKillAfter
+	}
+	j, err := s.apply(ctx, id, Stop{By: by, KillAfter: killAfter})
+	if err != nil || j.Status.Terminal() || !s.mine(j) {
+		return j, err
+	}
+	force := time.AfterFunc(killAfter+forceAfter, func() { s.force(j) })
+	defer force.Stop()
+	return s.awaitEnd(ctx, j.ID)
+}
+
+// forceAfter is how long a runner may take beyond the command's patience.
+const forceAfter = 10 * time.Second
+
+// force kills a runner that does not do what it is told. What it leaves is killed
+// when the job is judged.
+func (s *Supervisor) force(j Job) {
+	d := s.dir(j)
+	who, found, err := d.identity(j.Claim)
+	if err != nil || !found {
+		return
+	}
+	if p, err := process.Parse(who.Runner); err == nil && process.Alive(p) {
+		s.conf.Log.Warn("a job's runner does not stop; it is killed", "job", j.ID, "runner", who.Runner)
+		_ = unix.Kill(p.PID, unix.SIGKILL)
+	}
+}
+
+// awaitEnd looks after the job until it has ended.
+func (s *Supervisor) awaitEnd(ctx context.Context, id string) (Job, error) {
+	woken, stop := s.conf.Store.Watch(RefOf(id).Stream())
+	defer stop()
+	f := follower{s: s}
+	defer f.close()
+	for {
+		j, err := s.Get(ctx, id)
+		if err != nil || j.Status.Terminal() {
+			return j, err
+		}
+		if err := f.wait(ctx, j, woken); err != nil {
+			return j, err
+		}
+	}
+}
+
+// follower hears from the runner of one job.
+type follower struct {
+	s     *Supervisor
+	claim string
+	news  chan struct{} // closed when the runner has ended; nil: not connected
+	conn  io.Closer
+}
+
+// tryAgain is how long a runner is left alone that cannot be reached, or a job that
+// has none.
+const tryAgain = 100 * time.Millisecond
+
+// wait returns when there may be something new of the job: its runner says so, or
+// ended, or its stream did.
+func (f *follower) wait(ctx context.Context, j Job, woken <-chan struct{}) error {
+	if f.claim != j.Claim || f.news == nil {
+		f.connect(ctx, j)
+	}
+	var again <-chan time.Time
+	if f.news == nil {
+		again = time.After(tryAgain)
+	}
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-woken:
+	case <-again:
+	case _, ok := <-f.news:
+		if !ok {
+			f.close()
+		}
+	}
+	return nil
+}
+
+func (f *follower) connect(ctx context.Context, j Job) {
+	f.close()
+	if !f.s.mine(j) || j.Status != Launching && j.Status != Running {
+		return
+	}
+	conn, err := f.s.dir(j).watch(ctx, j.Claim)
+	if err != nil {
+		return
+	}
+	news := make(chan struct{}, 1)
+	news <- struct{}{} // what came before
+	f.claim, f.conn, f.news = j.Claim, conn, news
+	go hear(conn, news)
+}
+
+// hear passes news on until the runner ends or the connection is closed.
+func hear(conn io.Reader, news chan<- struct{}) {
+	defer close(news)
+	buf := make([]byte, 256)
+	for {
+		if _, err := conn.Read(buf); err != nil {
+			return
+		}
+		select {
+		case news <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (f *follower) close() {
+	if f.conn != nil {
+		f.conn.Close()
+	}
+	f.claim, f.news, f.conn = "", nil, nil
+}
+
+// Send writes to a running job's standard input; eof closes it afterwards.
+// [ErrRunState] where it does not run, [ErrNotReached] where its runner does not answer.
+func (s *Supervisor) Send(ctx context.Context, id string, data []byte, eof bool) error {
+	if len(data) > MaxSend {
+		return ErrUsage.Say("There are %d bytes to send; the limit is %d.", len(data), MaxSend).Hint("Send them in parts.")
+	}
+	j, err := s.Get(ctx, id)
+	switch {
+	case err != nil:
+		return err
+	case j.Status != Running:
+		return j.errState()
+	case !s.mine(j):
+		return ErrNotReached.Say("Job %s runs under another daemon's home.", id)
+	}
+	err = s.dir(j).ask(ctx, ctlRequest{Op: opSend, Claim: j.Claim, Data: data, EOF: eof})
+	if errors.Is(err, ErrNotReached) {
+		if now, e := s.Get(ctx, id); e == nil && now.Status.Terminal() {
+			return now.errState()
+		}
+	}
+	return err
+}
+
+// MaxSend bounds what is sent at once.
+const MaxSend = 512 << 10

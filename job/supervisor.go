@@ -1,0 +1,319 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/placet-dev/placet/event"
+	"github.com/placet-dev/placet/internal/id"
+	"github.com/placet-dev/placet/txn"
+)
+
+// Defaults and limits of a supervisor.
+const (
+	DefaultKillAfter = 10 * time.Second
+	MaxKillAfter     = time.Hour
+	maxLaunches      = 5 // of one job, where none of them began
+	atOnce           = 100
+	passEvery        = time.Second
+)
+
+// Config says what a supervisor works with. Store, Dir and Program are required.
+type Config struct {
+	Store txn.Store
+	// Dir is the home of the launches' directories, and of no other supervisor's jobs
+	// but those of the same machine. It is made where it is missing.
+	Dir string
+	// Program and its first arguments: followed by `job-runner DIR` it calls [Runner].
+	Program []string
+	// Environ gives the launch of a job more variables, such as PLACET_URL and
+	// PLACET_TOKEN; the token's value is masked. It is foreign code. Default: none.
+	Environ func(context.Context, Job) (map[string]string, error)
+	// Observer hears of each event after its commit. Default: nobody.
+	Observer event.Observer
+	// Now stamps. Default: the store's clock.
+	Now func() time.Time
+	// NewID makes ids from a prefix. Default: a UUIDv7.
+	NewID func(prefix string) string
+	// Space is the tenant. Default: main.
+	Space string
+	// LogLimit bounds what is kept of each stream, in bytes. Default: 10 MiB.
+	LogLimit int64
+	// MaxEventBytes bounds what is told of one printed line. Default: 64 KiB.
+	MaxEventBytes int
+	// MaxOutputs bounds how many printed lines of a job are told. Default: 100,000.
+	MaxOutputs int64
+	// Log gets what nobody else is told. Default: slog.Default().
+	Log *slog.Logger
+}
+
+// Validate says why c cannot work: [ErrUsage] naming the field, or nil.
+func (c Config) Validate() error {
+	switch {
+	case c.Store == nil:
+		return ErrUsage.Say("job.Config.Store is missing.").Hint("Set it to what sqlite.Open returned.")
+	case c.Dir == "" || !filepath.IsAbs(c.Dir):
+		return ErrUsage.Say("job.Config.Dir is %q; it has to be an absolute path.", c.Dir)
+	case len(c.Program) == 0:
+		return ErrUsage.Say("job.Config.Program is missing.").Hint("Set it to the path of placet.")
+	case c.LogLimit < 0 || c.MaxEventBytes < 0 || c.MaxOutputs < 0:
+		return ErrUsage.Say("A limit of job.Config is negative.").Hint("0 means its default.")
+	}
+	return nil
+}
+
+// Supervisor starts jobs and looks after them. It is safe for concurrent use, and
+// several of them, in one process or many, may share a store and a home.
+type Supervisor struct {
+	conf   Config
+	misuse error
+	base   []string // the environment that every job gets
+
+	mu        sync.Mutex
+	launching map[string]bool        // claims that this supervisor is launching now
+	busy      map[string]*sync.Mutex // one ingest of a job at a time
+	followed  map[string]bool        // claims
+	stopSent  map[string]time.Duration
+	kick      chan struct{}
+	looping   bool
+	runners   sync.WaitGroup // their collecting
+	following sync.WaitGroup
+}
+
+// NewSupervisor makes a supervisor. It starts nothing. A configuration that cannot
+// work makes every method refuse with the error of [Config.Validate].
+func NewSupervisor(c Config) *Supervisor {
+	s := &Supervisor{
+		misuse: c.Validate(), base: safeBase(os.Environ()), kick: make(chan struct{}, 1),
+		launching: map[string]bool{}, busy: map[string]*sync.Mutex{}, followed: map[string]bool{}, stopSent: map[string]time.Duration{},
+	}
+	c.Dir = filepath.Clean(c.Dir)
+	if c.NewID == nil {
+		c.NewID = id.New
+	}
+	if c.Space == "" {
+		c.Space = event.MainSpace
+	}
+	if c.LogLimit == 0 {
+		c.LogLimit = LogLimit
+	}
+	if c.MaxEventBytes == 0 {
+		c.MaxEventBytes = MaxEventBytes
+	}
+	if c.MaxOutputs == 0 {
+		c.MaxOutputs = MaxOutputs
+	}
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	s.conf = c
+	return s
+}
+
+// safeBase is what of our own environment every job gets: where it is and how it
+// speaks, nothing that could be a secret.
+func safeBase(environ []string) []string {
+	var base []string
+	for _, v := range environ {
+		name, _, _ := strings.Cut(v, "=")
+		switch name {
+		case "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR":
+			base = append(base, v)
+		default:
+			if strings.HasPrefix(name, "LC_") {
+				base = append(base, v)
+			}
+		}
+	}
+	return base
+}
+
+func (s *Supervisor) clock(tx txn.Tx) time.Time {
+	if s.conf.Now != nil {
+		return s.conf.Now().UTC().Truncate(time.Microsecond)
+	}
+	return tx.Now()
+}
+
+func (s *Supervisor) update(ctx context.Context, fn func(Tx) error) error {
+	return event.Update(ctx, s.conf.Store, s.conf.Observer, fn)
+}
+
+func (s *Supervisor) dir(j Job) launchDir { return dirOf(j.Home, j.ID, j.Launches) }
+
+// mine reports whether the job's launches lie in this supervisor's home.
+func (s *Supervisor) mine(j Job) bool { return j.Home == s.conf.Dir }
+
+// apply judges a command on the job as it stands and returns the job afterwards.
+func (s *Supervisor) apply(ctx context.Context, id string, cmd Command) (Job, error) {
+	var next Job
+	err := s.update(ctx, func(tx Tx) error {
+		next = Job{}
+		j, err := s.job(tx, id)
+		if err != nil {
+			return err
+		}
+		if err := put(tx, j, cmd, s.clock(tx)); err != nil {
+			return err
+		}
+		next, err = tx.Job(id)
+		return err
+	})
+	return next, err
+}
+
+// job reads one of this supervisor's space.
+func (s *Supervisor) job(tx Tx, id string) (Job, error) {
+	j, err := tx.Job(id)
+	if err == nil && j.Space != s.conf.Space {
+		err = ErrNotFound.Say("There is no job %s.", id)
+	}
+	return j, err
+}
+
+// stored reads the job as it is in the store.
+func (s *Supervisor) stored(ctx context.Context, id string) (j Job, err error) {
+	err = txn.View(ctx, s.conf.Store, func(tx Tx) error {
+		j, err = s.job(tx, id)
+		return err
+	})
+	return j, err
+}
+
+// Get is the job as it stands: what its runner has left is taken in first. [ErrNotFound].
+func (s *Supervisor) Get(ctx context.Context, id string) (Job, error) {
+	if s.misuse != nil {
+		return Job{}, s.misuse
+	}
+	j, err := s.stored(ctx, id)
+	if err != nil || j.Status.Terminal() || !s.mine(j) {
+		return j, err
+	}
+	s.settle(ctx, j)
+	return s.stored(ctx, id)
+}
+
+// List lists jobs, newest first; q.Space is the supervisor's.
+func (s *Supervisor) List(ctx context.Context, q Query) (js []Job, err error) {
+	if err := s.freshen(ctx); err != nil {
+		return nil, err
+	}
+	q.Space = s.conf.Space
+	err = txn.View(ctx, s.conf.Store, func(tx Tx) (err error) {
+		js, err = tx.Jobs(q)
+		return err
+	})
+	return js, err
+}
+
+// freshen brings the store up to date where no loop does.
+func (s *Supervisor) freshen(ctx context.Context) error {
+	if s.misuse != nil {
+		return s.misuse
+	}
+	s.mu.Lock()
+	looping := s.looping
+	s.mu.Unlock()
+	if looping {
+		return nil
+	}
+	return s.Pass(ctx)
+}
+
+// Pause keeps a queued job from being launched. Once more is fine.
+func (s *Supervisor) Pause(ctx context.Context, id, by string) (Job, error) {
+	if err := s.may(by); err != nil {
+		return Job{}, err
+	}
+	return s.apply(ctx, id, Pause{By: by})
+}
+
+// Resume lets a paused job be launched, and launches it if nothing else holds it up.
+func (s *Supervisor) Resume(ctx context.Context, id, by string) (Job, error) {
+	if err := s.may(by); err != nil {
+		return Job{}, err
+	}
+	j, err := s.apply(ctx, id, Resume{By: by})
+	if err != nil || !s.mine(j) {
+		return j, err
+	}
+	s.settle(ctx, j)
+	return s.stored(ctx, id)
+}
+
+func (s *Supervisor) may(by string) error {
+	if s.misuse != nil {
+		return s.misuse
+	}
+	return checkBy(by)
+}
+
+// Pass looks once after every job of the home: it takes in what runners have left,
+// launches what is due, finds lost runners, carries stops out. It returns the first
+// error that is not one job's own.
+func (s *Supervisor) Pass(ctx context.Context) error {
+	if s.misuse != nil {
+		return s.misuse
+	}
+	after := ""
+	for {
+		var js []Job
+		err := txn.View(ctx, s.conf.Store, func(tx Tx) (err error) {
+			js, err = tx.ActiveJobs(s.conf.Dir, after, atOnce)
+			return err
+		})
+		if err != nil || len(js) == 0 {
+			return err
+		}
+		for _, j := range js {
+			s.settle(ctx, j)
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			after = j.ID
+		}
+	}
+}
+
+// settle brings one job of ours up to date. What goes wrong with it is its own: it is
+// logged and tried again.
+func (s *Supervisor) settle(ctx context.Context, j Job) {
+	lock := s.oneAtATime(j.ID)
+	lock.Lock()
+	defer lock.Unlock()
+	err := s.bringIn(ctx, j.ID)
+	if err == nil || ctx.Err() != nil || errors.Is(err, ErrClaimLost) || errors.Is(err, ErrNotFound) {
+		return
+	}
+	s.conf.Log.Warn("a job could not be brought up to date; it is tried again", "job", j.ID, "error", err)
+}
+
+func (s *Supervisor) oneAtATime(id string) *sync.Mutex {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.busy[id] == nil {
+		s.busy[id] = &sync.Mutex{}
+	}
+	return s.busy[id]
+}
+
+// forget drops what was remembered of a job that has ended.
+func (s *Supervisor) forget(j Job) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.busy, j.ID)
+	delete(s.stopSent, j.Claim)
+}
+
+func (s *Supervisor) poke() {
+	select {
+	case s.kick <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,116 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+)
+
+// Stream is one of a job's two outputs.
+type Stream string
+
+// The streams.
+const (
+	Stdout Stream = "stdout"
+	Stderr Stream = "stderr"
+)
+
+// Tailing says what to read of a job's output.
+type Tailing struct {
+	Stream   Stream // Default: Stdout.
+	Offset   int64
+	MaxBytes int  // 1 to 1 MiB. Default: 64 KiB.
+	Follow   bool // wait for more where there is none yet
+}
+
+// Tail is a piece of a job's output.
+type Tail struct {
+	Data []byte
+	Next int64 // offset to go on from
+	End  bool  // the job has ended and there is no more
+}
+
+// MaxTail bounds one piece.
+const MaxTail = 1 << 20
+
+// Tail reads what a job has printed, secrets masked. Read from offset 0 and go on
+// from Next: every byte comes once.
+func (s *Supervisor) Tail(ctx context.Context, id string, q Tailing) (Tail, error) {
+	if s.misuse != nil {
+		return Tail{}, s.misuse
+	}
+	name, err := q.check()
+	if err != nil {
+		return Tail{}, err
+	}
+	var woken <-chan struct{}
+	f := follower{s: s}
+	defer f.close()
+	if q.Follow {
+		w, stop := s.conf.Store.Watch(RefOf(id).Stream())
+		defer stop()
+		woken = w
+	}
+	for {
+		j, err := s.stored(ctx, id)
+		if err != nil {
+			return Tail{}, err
+		}
+		t, err := s.piece(j, name, q)
+		if err != nil || len(t.Data) > 0 || t.End || !q.Follow {
+			return t, err
+		}
+		if err := f.wait(ctx, j, woken); err != nil {
+			return t, err
+		}
+		if f.news == nil {
+			if _, err := s.Get(ctx, id); err != nil { // its runner is gone: its end is taken in
+				return t, err
+			}
+		}
+	}
+}
+
+func (q *Tailing) check() (file string, err error) {
+	if q.MaxBytes == 0 {
+		q.MaxBytes = 64 << 10
+	}
+	switch {
+	case q.Offset < 0:
+		return "", ErrUsage.Say("The offset is negative.")
+	case q.MaxBytes < 0 || q.MaxBytes > MaxTail:
+		return "", ErrUsage.Say("At most %d bytes were asked for; it is from 1 to %d.", q.MaxBytes, MaxTail)
+	}
+	switch q.Stream {
+	case Stdout, "":
+		return outFile, nil
+	case Stderr:
+		return errFile, nil
+	}
+	return "", ErrUsage.Say("There is no stream %q.", q.Stream).Hint("It is stdout or stderr.")
+}
+
+// piece reads what is there. The job was read before the file: of one that has ended
+// the file is whole.
+func (s *Supervisor) piece(j Job, name string, q Tailing) (Tail, error) {
+	t := Tail{Next: q.Offset}
+	if j.Launches > 0 {
+		f, err := os.Open(s.dir(j).file(name))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return t, err
+		}
+		if err == nil {
+			defer f.Close()
+			buf := make([]byte, q.MaxBytes)
+			n, err := f.ReadAt(buf, q.Offset)
+			if err != nil && !errors.Is(err, io.EOF) {
+				return t, err
+			}
+			t.Data, t.Next = buf[:n], q.Offset+int64(n)
+		}
+	}
+	t.End = len(t.Data) == 0 && j.Status.Terminal()
+	return t, nil
+}

@@ -1,0 +1,244 @@
+package job
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/placet-dev/placet/event"
+	"github.com/placet-dev/placet/fault"
+	"github.com/placet-dev/placet/txn"
+)
+
+// Limits of a wait (spec 3.3).
+const (
+	DefaultWait = time.Hour
+	MaxWait     = 24 * time.Hour
+)
+
+// Result says how a wait ended.
+type Result string
+
+// The results (spec 3.5).
+const (
+	GotEvent    Result = "event"
+	GotProgress Result = "progress"
+	GotEnd      Result = "ended" // the job has ended and nothing matched
+	GotTimeout  Result = "timeout"
+	GotShutdown Result = "shutdown" // the process that waits is going down
+)
+
+// ErrShutdown as the cause of a context makes its waits end as shutdown.
+var ErrShutdown = fault.Sentinel(fault.Unavailable, "shutdown", "The process is going down.")
+
+// Waiting says what to wait for. Types or DecisionID is required.
+type Waiting struct {
+	JobID string
+	// Types are lifecycle types, and output:NAME for a printed event that names NAME.
+	Types      []string
+	DecisionID string        // its answer, withdrawal or expiry
+	After      event.Cursor  // empty: from the job's first event
+	Timeout    time.Duration // Default: 1 h; at most 24 h.
+	Progress   bool          // return also at printed progress
+}
+
+// Waited is how a wait ended, and where to go on from.
+type Waited struct {
+	Result Result
+	Event  event.Event // of GotEvent and GotProgress
+	Cursor event.Cursor
+}
+
+// outputPrefix marks the name of a printed event among the types of a wait.
+const outputPrefix = "output:"
+
+var lifecycle = []event.Type{
+	event.JobQueued, event.JobStarted, event.JobCompleted, event.JobFailed, event.JobTimeout, event.JobCancelled, event.JobOrphaned,
+	event.JobPaused, event.JobUnpaused, event.LogTruncated, event.LogCaptureFailed, event.OutputDropped,
+	event.DecisionRequested, event.DecisionResolved, event.DecisionWithdrawn, event.DecisionExpired,
+}
+
+// Lifecycle lists the types of a job's events that are not printed.
+func Lifecycle() []event.Type { return slices.Clone(lifecycle) }
+
+// CheckTypes refuses words that no event of a job has: [ErrUsage]. Wake targets use
+// the same words.
+func CheckTypes(types []string) error {
+	for _, t := range types {
+		if name, ok := strings.CutPrefix(t, outputPrefix); ok && name != "" && valid(name) {
+			continue
+		}
+		if !slices.Contains(lifecycle, event.Type(t)) {
+			return ErrUsage.Say("No event of a job is of type %q.", t).Hint("Write a lifecycle type, or output:NAME for what a job prints.")
+		}
+	}
+	return nil
+}
+
+// Wait returns the first event of the job after the cursor that matches; one that is
+// stored already at once. A job that has ended and has none is GotEnd. A context that
+// ends is its error, unless its cause is [ErrShutdown]. Errors: [ErrUsage],
+// [ErrNotFound], event.ErrCursor.
+//
+// Something has to take in what jobs leave meanwhile: [Supervisor.Loop], or use
+// [Supervisor.Wait].
+func Wait(ctx context.Context, s txn.Store, space string, w Waiting) (Waited, error) {
+	m, err := w.matcher()
+	if err != nil {
+		return Waited{}, err
+	}
+	stream := RefOf(w.JobID).Stream()
+	if got, err := m.ended(ctx, s, space, w); err != nil || got.Result != "" {
+		return got, err
+	}
+	got, err := event.Wait(ctx, s, event.Waiting{Stream: stream, After: w.After, Match: m.stops, Timeout: w.Timeout})
+	switch {
+	case err != nil && errors.Is(context.Cause(ctx), ErrShutdown):
+		return Waited{Result: GotShutdown, Cursor: got.Cursor}, nil
+	case errors.Is(err, event.ErrNoStream):
+		return Waited{}, ErrNotFound.Say("There is no job %s.", w.JobID)
+	case err != nil:
+		return Waited{}, err
+	case got.Outcome == event.TimedOut:
+		return Waited{Result: GotTimeout, Cursor: got.Cursor}, nil
+	}
+	return m.result(got.Event, got.Cursor), nil
+}
+
+// matcher is a wait that has been checked.
+type matcher struct {
+	types      []event.Type
+	names      []string // of printed events
+	decisionID string
+	progress   bool
+}
+
+func (w *Waiting) matcher() (*matcher, error) {
+	if w.Timeout == 0 {
+		w.Timeout = DefaultWait
+	}
+	switch {
+	case w.Types != nil && len(w.Types) == 0:
+		return nil, ErrUsage.Say("The list of types is empty.").Hint("Name a type, or leave it out and name a decision.")
+	case w.Types == nil && w.DecisionID == "":
+		return nil, ErrUsage.Say("There is nothing to wait for.").Hint("Name types or a decision.")
+	case w.Timeout < 0 || w.Timeout > MaxWait:
+		return nil, ErrUsage.Say("The wait is %s; it is at most %s.", w.Timeout, MaxWait)
+	}
+	if err := CheckTypes(w.Types); err != nil {
+		return nil, err
+	}
+	m := &matcher{decisionID: w.DecisionID, progress: w.Progress}
+	for _, t := range w.Types {
+		if name, ok := strings.CutPrefix(t, outputPrefix); ok {
+			m.names = append(m.names, name)
+		} else {
+			m.types = append(m.types, event.Type(t))
+		}
+	}
+	return m, nil
+}
+
+// stops reports whether the wait ends with e.
+func (m *matcher) stops(e event.Event) bool {
+	return m.wants(e) || m.shows(e) || Status(e.Type).Terminal()
+}
+
+// wants reports whether e is what is waited for. What a job prints is compared with
+// output:NAME alone, whatever it names.
+func (m *matcher) wants(e event.Event) bool {
+	if e.Type == event.JobOutput {
+		return len(m.names) > 0 && slices.Contains(m.names, named(e))
+	}
+	if m.decisionID != "" && e.Subject == m.decisionID {
+		switch e.Type {
+		case event.DecisionResolved, event.DecisionWithdrawn, event.DecisionExpired:
+			return true
+		}
+	}
+	return slices.Contains(m.types, e.Type)
+}
+
+func (m *matcher) shows(e event.Event) bool {
+	return m.progress && e.Type == event.JobOutput && named(e) == progressType
+}
+
+// named is the type that a printed event names.
+func named(e event.Event) string {
+	var p struct {
+		Type string `json:"type"`
+	}
+	if json.Unmarshal(e.Payload, &p) != nil {
+		return ""
+	}
+	return p.Type
+}
+
+func (m *matcher) result(e event.Event, at event.Cursor) Waited {
+	switch {
+	case m.wants(e):
+		return Waited{Result: GotEvent, Event: e, Cursor: at}
+	case m.shows(e):
+		return Waited{Result: GotProgress, Event: e, Cursor: at}
+	}
+	return Waited{Result: GotEnd, Cursor: at}
+}
+
+// ended answers where the cursor stands behind the end: nothing more will come.
+func (m *matcher) ended(ctx context.Context, s txn.Store, space string, w Waiting) (got Waited, err error) {
+	err = txn.View(ctx, s, func(tx Tx) error {
+		got = Waited{}
+		j, err := tx.Job(w.JobID)
+		if err == nil && j.Space != space {
+			err = ErrNotFound.Say("There is no job %s.", w.JobID)
+		}
+		if err != nil {
+			return err
+		}
+		if m.decisionID != "" {
+			d, err := tx.Decision(m.decisionID)
+			if err != nil {
+				return err
+			}
+			if d.Owner != j.Ref() {
+				return ErrNotFound.Say("Job %s has no question %s.", j.ID, d.ID)
+			}
+		}
+		if j.Status.Terminal() && w.After == event.CursorAt(j.Head) {
+			got = Waited{Result: GotEnd, Cursor: w.After}
+		}
+		return nil
+	})
+	return got, err
+}
+
+// Wait is [Wait] for a process without a loop: it takes in what the job's runner
+// leaves as long as it waits.
+func (s *Supervisor) Wait(ctx context.Context, w Waiting) (Waited, error) {
+	if s.misuse != nil {
+		return Waited{}, s.misuse
+	}
+	s.mu.Lock()
+	looping := s.looping
+	s.mu.Unlock()
+	if looping {
+		return Wait(ctx, s.conf.Store, s.conf.Space, w)
+	}
+	if _, err := s.Get(ctx, w.JobID); err != nil {
+		return Waited{}, err
+	}
+	watching, stop := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _ = s.awaitEnd(watching, w.JobID) // errors: the wait itself meets them
+	}()
+	defer func() {
+		stop()
+		<-done
+	}()
+	return Wait(ctx, s.conf.Store, s.conf.Space, w)
+}
