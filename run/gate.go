@@ -207,12 +207,15 @@ func (s *Session) Step(ctx context.Context) (*OpenStep, error) {
 		return nil, err
 	}
 	if now := s.s.known().Current; s.step == nil || s.step.id != now.ID {
-		s.step = &OpenStep{in: s, id: now.ID, index: now.Index}
+		o := &OpenStep{in: s, id: now.ID, index: now.Index}
 		if s.ready || s.s.held != nil {
-			s.step.verdict, err = s.step.see(ctx)
+			if o.verdict, err = o.see(ctx); err != nil {
+				return nil, err
+			}
 		}
+		s.step = o
 	}
-	return s.step, err
+	return s.step, nil
 }
 
 // idle is why the session has no step to do; nil: it has one.
@@ -265,8 +268,7 @@ func (s *Session) Close(ctx context.Context) error {
 // giveUp ends what is open of the step, and releases the lease.
 func (s *Session) giveUp(ctx context.Context) error {
 	s.s.closing = true
-	if s.step != nil && s.step.reserved != nil {
-		a := s.step.reserved
+	if a := s.s.reserved; a != nil {
 		if err := s.s.finish(ctx, a.c, a.st, a.c.OutcomeOf(nil, errUnreported)); err != nil {
 			return err
 		}

@@ -30,7 +30,7 @@ const gateRounds = 200 / raceFactor
 
 func TestGateRaceExecuteCancel(t *testing.T) {
 	t.Parallel()
-	g := newGatedAt(t, nil)
+	g := newGatedAt(t, nil, nil)
 	started, stopped := 0, 0
 	for range gateRounds {
 		s := g.begin()
@@ -66,7 +66,7 @@ func TestGateRaceExecuteCancel(t *testing.T) {
 // Of two processes that attach to one grant one carries it out.
 func TestGateRaceAttach(t *testing.T) {
 	t.Parallel()
-	g := newGatedAt(t, nil)
+	g := newGatedAt(t, nil, nil)
 	gates := []*run.Gate{g.gate, g.other()}
 	op := decision.Operator{Store: g.st}
 	for range gateRounds {
@@ -103,7 +103,7 @@ func TestGateRaceAttach(t *testing.T) {
 // Of two processes that attach to a run that was given back one holds it.
 func TestGateRaceAttachReleased(t *testing.T) {
 	t.Parallel()
-	g := newGatedAt(t, nil)
+	g := newGatedAt(t, nil, nil)
 	gates := []*run.Gate{g.gate, g.other()}
 	for range gateRounds {
 		s, err := g.gate.Begin(g.ctx, "again", run.DefaultLimits())

@@ -31,7 +31,7 @@ type gated struct {
 	t     *testing.T
 	ctx   context.Context
 	path  string
-	clock *placettest.Clock
+	clock *placettest.Clock // of its store; nil: it goes by the real one
 	st    *store.Store
 	tools *tool.Registry
 	gate  *run.Gate
@@ -45,15 +45,13 @@ type gated struct {
 
 func newGated(t *testing.T, change ...func(*run.Config)) *gated {
 	t.Helper()
-	return newGatedAt(t, strictHooks(), change...)
+	return newGatedAt(t, &placettest.Clock{}, &sqlite.Hooks{Twice: true, Strict: true}, change...)
 }
 
-func strictHooks() *sqlite.Hooks { return &sqlite.Hooks{Twice: true, Strict: true} }
-
-func newGatedAt(t *testing.T, h *sqlite.Hooks, change ...func(*run.Config)) *gated {
+func newGatedAt(t *testing.T, clock *placettest.Clock, h *sqlite.Hooks, change ...func(*run.Config)) *gated {
 	t.Helper()
-	g := &gated{t: t, ctx: t.Context(), path: filepath.Join(t.TempDir(), "p.db"), clock: &placettest.Clock{}}
-	g.st = placettest.OpenFile(t, g.path, &sqlite.Options{Now: g.clock.Now, Hooks: h})
+	g := &gated{t: t, ctx: t.Context(), path: filepath.Join(t.TempDir(), "p.db"), clock: clock}
+	g.st = g.open(h)
 	t.Cleanup(func() {
 		if !t.Failed() && raceFactor == 1 { // it reads for too long under the race detector
 			storetest.CheckInvariants(t, g.st)
@@ -123,11 +121,21 @@ func (g *gated) rules(ru policy.Ruling) {
 	g.rule = func(context.Context, request.Request, policy.View) (policy.Ruling, error) { return ru, nil }
 }
 
+// open is one more handle on the store, as another process has one.
+func (g *gated) open(h *sqlite.Hooks) *store.Store {
+	g.t.Helper()
+	o := &sqlite.Options{Hooks: h}
+	if g.clock != nil {
+		o.Now = g.clock.Now
+	}
+	return placettest.OpenFile(g.t, g.path, o)
+}
+
 // other is a gate of another process: a second handle on the same file.
 func (g *gated) other() *run.Gate {
 	g.t.Helper()
 	c := g.conf
-	c.Store = placettest.OpenFile(g.t, g.path, &sqlite.Options{Now: g.clock.Now})
+	c.Store = g.open(nil)
 	c.LeaseOwner = "there"
 	return run.NewGate(c)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/placet-dev/placet/call"
@@ -27,7 +28,7 @@ type OpenStep struct {
 	said     *Proposal // that this session has recorded, or tried to
 	meter    *stepMeter
 	verdict  Verdict
-	reserved *attempt // that the caller carries out
+	reserved atomic.Pointer[attempt] // that the caller carries out, until it is confirmed
 }
 
 // Verdict is how a step stands after a call of the gate.
@@ -213,8 +214,9 @@ func (o *OpenStep) Reserve(ctx context.Context) (Reservation, Verdict, error) {
 		if err := o.goOn(ctx, s); err != nil {
 			return err
 		}
-		if o.reserved = o.in.s.reserved; o.reserved != nil {
-			res = o.in.s.reservation(o.reserved)
+		if a := o.in.s.reserved; a != nil {
+			o.reserved.Store(a)
+			res = o.in.s.reservation(a)
 		}
 		return nil
 	})
@@ -245,13 +247,14 @@ var errUnreported = tool.ErrOutcomeUnknown.Say("The session was closed before it
 // storing fails Confirm may be repeated.
 func (o *OpenStep) Confirm(ctx context.Context, result json.RawMessage, toolErr error) (Verdict, error) {
 	s := o.in
-	if !s.op.TryLock() {
-		return Verdict{}, errBusy
+	if o.reserved.Load() == nil {
+		return Verdict{}, o.errNotReserved()
 	}
+	s.op.Lock() // not refused beside a Close: what the caller knows is not to be lost
 	defer s.op.Unlock()
-	a := o.reserved
+	a := o.reserved.Load()
 	if a == nil {
-		return Verdict{}, ErrRunState.Say("Step %d has no reserved attempt that waits to be confirmed.", o.index)
+		return Verdict{}, o.errNotReserved()
 	}
 	out := a.c.OutcomeOf(result, toolErr)
 	late, err := o.confirm(ctx, a, out)
@@ -262,12 +265,17 @@ func (o *OpenStep) Confirm(ctx context.Context, result json.RawMessage, toolErr 
 		s.stale = true // as is what it was settled as meanwhile
 	}
 	if late || err == nil {
-		o.reserved, s.s.reserved = nil, nil
+		o.reserved.Store(nil)
+		s.s.reserved = nil
 		s.s.keeper.bind(time.Time{})
 	}
 	v, err := o.leave(ctx, err)
 	v.Late = late
 	return v, err
+}
+
+func (o *OpenStep) errNotReserved() error {
+	return ErrRunState.Say("Step %d has no reserved attempt that waits to be confirmed.", o.index)
 }
 
 // confirm records an outcome as the step's, unless it is late for that.
@@ -301,7 +309,7 @@ func (o *OpenStep) undecided() error {
 // decided refuses to carry out what was not proposed, or is carried out already.
 func (o *OpenStep) decided() error {
 	switch {
-	case o.reserved != nil:
+	case o.reserved.Load() != nil:
 		return ErrRunState.Say("Step %d is reserved: its caller carries it out.", o.index).Hint("Tell how it went with Confirm.")
 	case o.in.ready || o.in.s.known().Current.Kind != "": // then it was said here, or its outcome is to be found out
 		return nil
@@ -367,7 +375,9 @@ func (o *OpenStep) work(ctx context.Context, r reach, may func() error, do func(
 	return o.leave(ctx, err)
 }
 
+// leave tells how the step stands, also where ctx has ended: what was done was done.
 func (o *OpenStep) leave(ctx context.Context, err error) (Verdict, error) {
+	ctx = context.WithoutCancel(ctx)
 	o.in.note(err)
 	if _, err = o.in.s.ended(err); err != nil {
 		return Verdict{}, err

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/policy"
+	"github.com/placet-dev/placet/request"
 	"github.com/placet-dev/placet/run"
 	"github.com/placet-dev/placet/tool"
 	"github.com/placet-dev/placet/txn"
@@ -591,12 +593,67 @@ func TestGateApprovedAndGone(t *testing.T) {
 	}
 }
 
+// A policy that fails writes nothing, and the grant is there to be tried again.
 func TestGatePolicyFails(t *testing.T) {
 	t.Parallel()
 	g := newGated(t)
 	v := g.propose(g.step(g.begin()), "push", `{}`)
 	g.approve(v)
 	o := g.step(g.attach(g.gate, v.Run.ID))
+	g.mu.Lock()
+	g.rule = func(context.Context, request.Request, policy.View) (policy.Ruling, error) {
+		return policy.Ruling{}, errors.New("no rules")
+	}
+	g.mu.Unlock()
+	g.unchanged(v.Run.ID, policy.ErrFailed, func() error { _, err := g.gate.Attach(g.ctx, v.Run.ID); return err })
+	g.unchanged(v.Run.ID, policy.ErrFailed, func() error { _, err := o.Execute(g.ctx); return err })
 	g.rules(policy.Ruling{Outcome: policy.Allow})
 	g.want(g.must(o.Execute(g.ctx)), run.VerdictSucceeded)
+}
+
+// A verdict is told also where the caller's context ended on the way to it.
+func TestGateContextEndsInDoubt(t *testing.T) {
+	t.Parallel()
+	g := newGated(t)
+	ctx, cancel := context.WithCancel(g.ctx)
+	g.then(func(context.Context, tool.Call) (json.RawMessage, error) {
+		cancel()
+		return nil, tool.ErrOutcomeUnknown
+	})
+	o := g.step(g.begin())
+	g.propose(o, "write", `{}`)
+	v, err := o.Execute(ctx)
+	if g.want(g.must(v, err), run.VerdictPending); v.ApprovalDigest == "" {
+		t.Errorf("verdict %+v", v)
+	}
+}
+
+// The lease of a reserved attempt is not renewed once its time is up.
+func TestGateDeadline(t *testing.T) {
+	t.Parallel()
+	g := newGatedAt(t, nil, nil, func(c *run.Config) { c.LeaseTTL = time.Second })
+	g.register("brief", tool.LocalMutation, func(t *tool.Tool) { t.TimeoutMS = 1 })
+	s, o, res := g.reserved("brief")
+	within, cancel := res.Within(g.ctx)
+	defer cancel()
+	<-within.Done()
+	other := g.other()
+	taken, err := other.Attach(g.ctx, res.RunID)
+	for ; errors.Is(err, run.ErrRunLeased); taken, err = other.Attach(g.ctx, res.RunID) {
+		runtime.Gosched()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.close(taken)
+	if r := taken.Run(); r.Status != run.Waiting {
+		t.Errorf("run %+v", r)
+	}
+	_, err = o.Confirm(g.ctx, json.RawMessage(`1`), nil)
+	want(t, err, run.ErrLeaseLost)
+	_, err = s.Step(g.ctx)
+	want(t, err, run.ErrRunState)
+	if _, as := g.call(res.CallID); !as[0].Late || as[0].Outcome != call.Succeeded {
+		t.Errorf("attempts %+v", as)
+	}
 }
