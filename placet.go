@@ -44,6 +44,7 @@ type Config struct {
 type Placet struct {
 	Calls    *call.Executor
 	Runs     *run.Driver
+	Gate     *run.Gate // for agents whose loop is another framework's; it needs no Agent
 	Operator decision.Operator
 
 	every time.Duration
@@ -80,12 +81,14 @@ func Open(c Config) (*Placet, error) {
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
+	runs := run.Config{
+		Store: c.Store, Agent: c.Agent, Policy: c.Policy, Tools: c.Tools, Guards: c.Guards, Observer: c.Observer, Reconcile: c.Reconcile,
+		ApprovalTTL: c.ApprovalTTL, GrantTTL: c.GrantTTL, Log: c.Log,
+	}
 	return &Placet{
-		Calls: call.NewExecutor(calls),
-		Runs: run.NewDriver(run.Config{
-			Store: c.Store, Agent: c.Agent, Policy: c.Policy, Tools: c.Tools, Guards: c.Guards, Observer: c.Observer, Reconcile: c.Reconcile,
-			ApprovalTTL: c.ApprovalTTL, GrantTTL: c.GrantTTL, Log: c.Log,
-		}),
+		Calls:    call.NewExecutor(calls),
+		Runs:     run.NewDriver(runs),
+		Gate:     run.NewGate(runs),
 		Operator: decision.Operator{Store: c.Store, Observer: c.Observer},
 		every:    c.Sweep,
 		log:      c.Log,
@@ -133,11 +136,13 @@ func (p *Placet) sweep(ctx context.Context, done chan<- struct{}) {
 }
 
 // Stop ends the sweeps, lets runs end their present step and give their leases back,
-// waits for tools that outlived their time limit so that their outcomes are stored,
-// and returns when that is done or ctx ends. It does not close the store. Stopping
-// twice, or before Start, is fine; no run is started afterwards.
+// waits for the gate's sessions to be closed, and for tools that outlived their time
+// limit so that their outcomes are stored, and returns when that is done or ctx ends.
+// It does not close the store. Stopping twice, or before Start, is fine; no run is
+// started afterwards.
 func (p *Placet) Stop(ctx context.Context) error {
 	p.Runs.Stop()
+	p.Gate.Stop()
 	p.mu.Lock()
 	stop, done := p.stop, p.done
 	p.stop, p.done = nil, nil
@@ -150,5 +155,5 @@ func (p *Placet) Stop(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
-	return errors.Join(p.Calls.Wait(ctx), p.Runs.Wait(ctx))
+	return errors.Join(p.Calls.Wait(ctx), p.Runs.Wait(ctx), p.Gate.Wait(ctx))
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/event"
+	"github.com/placet-dev/placet/placettest"
+	"github.com/placet-dev/placet/run"
 	"github.com/placet-dev/placet/store/sqlite"
 	"github.com/placet-dev/placet/tool"
 )
@@ -67,5 +69,33 @@ func TestStartExpiresWhatIsOverdue(t *testing.T) {
 		if err := p.Stop(ctx); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// Stop waits for the gate's sessions: they give their runs back.
+func TestStopWaitsForTheGate(t *testing.T) {
+	t.Parallel()
+	st := placettest.Open(t)
+	p, err := placet.Open(placet.Config{Store: st, Tools: &tool.Registry{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := p.Gate.Begin(t.Context(), "do it", run.DefaultLimits())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := p.Stop(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("stopped beside an open session: %v", err)
+	}
+	if _, err := p.Gate.Attach(t.Context(), s.Run().ID); !errors.Is(err, run.ErrStopped) {
+		t.Errorf("attach: %v", err)
+	}
+	if err := s.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := p.Stop(t.Context()); err != nil {
+		t.Error(err)
 	}
 }
