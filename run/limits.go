@@ -194,7 +194,10 @@ func (c *Cost) UnmarshalJSON(b []byte) error {
 		return fmt.Errorf("the cost %s has more than six decimals", b)
 	}
 	n, err := strconv.ParseInt(whole+part+strings.Repeat("0", 6-len(part)), 10, 64)
-	if err != nil {
+	switch {
+	case errors.Is(err, strconv.ErrRange):
+		return fmt.Errorf("the cost %s is too large to be counted", b)
+	case err != nil || !json.Valid(b):
 		return fmt.Errorf("%s is no cost; write a decimal number such as 2.5", b)
 	}
 	*c = Cost(n)
