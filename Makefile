@@ -17,7 +17,7 @@ build: ## Build the binary into bin/placet
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X github.com/placet-dev/placet/internal/cli.version=$(VERSION)" -o $(BIN)/placet ./cmd/placet
 
 .PHONY: demo
-demo: build ## Park a real tool call, run one to its end, leave one to decide yourself
+demo: build ## Run a real tool call and an agent with a person in between; leave a call to decide yourself
 	@$(BIN)/placet demo .demo
 
 .PHONY: test

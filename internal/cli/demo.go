@@ -12,6 +12,7 @@ import (
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/fault"
 	"github.com/placet-dev/placet/internal/config"
+	"github.com/placet-dev/placet/run"
 	"github.com/placet-dev/placet/store"
 )
 
@@ -30,12 +31,32 @@ tools:
     side_effect: remote_mutation
     exec: [./send_letter.sh]
 
+  - name: check_spelling
+    description: Look for the word "recieve" in letter.txt.
+    input_schema: {type: object, additionalProperties: false}
+    side_effect: read_only
+    exec: [./check_spelling.sh]
+
+  - name: correct_spelling
+    description: Write "receive" for "recieve" in letter.txt.
+    input_schema: {type: object, additionalProperties: false}
+    side_effect: local_mutation
+    exec: [./correct_spelling.sh]
+
+agents:
+  proofreader: {exec: [./proofreader.sh]}
+
 rules:
   - name: letters
     when: tool == "send_letter"
     outcome: require_approval
     reason: a letter cannot be taken back
     presentation: {title: '"A letter to " + args.to', text: args.text}
+
+  - name: corrections
+    when: tool == "correct_spelling"
+    outcome: require_approval
+    reason: letter.txt is somebody's own
 `
 	demoTool = `#!/bin/sh
 # Arguments come as JSON on standard input, the result goes to standard output.
@@ -45,15 +66,38 @@ tr '\n' ' ' >>outbox.txt
 echo >>outbox.txt
 echo '{"file":"outbox.txt"}'
 `
+	demoLetter = "Dear Cy,\ndid you recieve my letter?\n"
+	demoCheck  = `#!/bin/sh
+if grep -q recieve letter.txt; then echo '{"wrong":"recieve"}'; else echo '{"ok":true}'; fi
+`
+	demoCorrect = `#!/bin/sh
+set -eu
+sed 's/recieve/receive/g' letter.txt >letter.new
+mv letter.new letter.txt
+echo '{"corrected":"letter.txt"}'
+`
+	demoAgent = `#!/bin/sh
+# An agent. It reads how its run stands, and prints what to do next: one process for
+# each step, no matter how long the run waits in between.
+case $(cat) in
+*'"ok":true'*) echo '{"kind":"complete","result":"letter.txt has no wrong word."}' ;;
+*'"corrected":'*) echo '{"kind":"tool_call","tool":"check_spelling","args":{},"reason":"see whether it helped"}' ;;
+*'"wrong":'*) echo '{"kind":"tool_call","tool":"correct_spelling","args":{},"reason":"a word is wrong"}' ;;
+*) echo '{"kind":"tool_call","tool":"check_spelling","args":{}}' ;;
+esac
+`
+	demoAgentName  = "proofreader"
+	demoLetterFile = "letter.txt"
 )
 
 func newDemoCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "demo [DIR]",
-		Short: "Carry one real call to its end, and leave one for you to decide",
-		Long: `Makes a folder with a database, a configuration and one real tool (without DIR, a
-new folder for temporary files). One call is parked, approved and run; another is
-parked and left to you.`,
+		Short: "Carry one real call and one agent's run to their ends, and leave a call for you to decide",
+		Long: `Makes a folder with a database, a configuration, real tools and an agent (without
+DIR, a new folder for temporary files). One call is parked, approved and run; an
+agent's run waits in the middle, is approved and goes on; another call is parked and
+left to you.`,
 		Args: upToOneArg("DIR"),
 		RunE: func(c *cobra.Command, args []string) error {
 			dir, err := demoDir(args)
@@ -91,8 +135,11 @@ func (a *app) demo(ctx context.Context, dir string) error {
 	}
 	defer st.Close()
 	ex := a.executor(st, conf)
-	d := demo{app: a, store: st, ex: ex, outbox: filepath.Join(dir, "outbox.txt")}
+	d := demo{app: a, store: st, conf: conf, ex: ex, outbox: filepath.Join(dir, "outbox.txt"), letter: filepath.Join(dir, demoLetterFile)}
 	if err := d.whole(ctx); err != nil {
+		return err
+	}
+	if err := d.agent(ctx); err != nil {
 		return err
 	}
 	return d.left(ctx)
@@ -107,15 +154,22 @@ func demoFiles(dir string) error {
 		}
 		return nil
 	}
-	return newFiles{config.DefaultName: {[]byte(demoConfig), 0o644}, "send_letter.sh": {[]byte(demoTool), 0o755}}.write(dir)
+	return newFiles{
+		config.DefaultName: {[]byte(demoConfig), 0o644}, "send_letter.sh": {[]byte(demoTool), 0o755},
+		"check_spelling.sh": {[]byte(demoCheck), 0o755}, "correct_spelling.sh": {[]byte(demoCorrect), 0o755},
+		demoAgentName + ".sh": {[]byte(demoAgent), 0o755},
+	}.write(dir)
 }
 
 // demo is one telling of the story.
 type demo struct {
 	*app
 	store  *store.Store
+	conf   *config.Config
 	ex     *call.Executor
 	outbox string
+	letter string
+	runID  string
 }
 
 // tell is for people; programs get the one object at the end.
@@ -165,13 +219,49 @@ func (d demo) whole(ctx context.Context) error {
 	return nil
 }
 
+// agent takes one run of an agent from its start to its end.
+func (d *demo) agent(ctx context.Context) error {
+	if err := os.WriteFile(d.letter, []byte(demoLetter), 0o644); err != nil {
+		return fault.New(fault.Invalid, "The file %s cannot be written.", d.letter).Because(err)
+	}
+	ref := run.AgentRef{Name: demoAgentName}
+	agent, err := agentOf(d.conf, ref)
+	if err != nil {
+		return err
+	}
+	driver := run.NewDriver(run.Config{Store: d.store, Agent: agent, Tools: d.conf.Tools, Policy: d.conf.Policy, Log: d.logger()})
+	r, err := driver.Start(ctx, "Correct letter.txt.", run.DefaultLimits(), run.As(principal()), run.By(ref))
+	if err == nil && r.Status != run.Waiting {
+		err = fault.New(fault.Internal, "The demo's run is %s and does not wait: %s", r.Status, r.Detail)
+	}
+	if err != nil {
+		return err
+	}
+	d.runID = r.ID
+	d.tell("")
+	d.tell("5. An agent was told to correct letter.txt. It called a tool that checks the file, which")
+	d.tell("   was allowed, and then one that changes it: its run %s waits.", own(r.ID))
+	if err := driver.Approve(ctx, r.ID, r.ApprovalID, "demo", "The demo says yes here, too."); err != nil {
+		return err
+	}
+	if r, err = driver.Resume(ctx, r.ID); err != nil {
+		return err
+	}
+	if r.Status != run.Completed {
+		return fault.New(fault.Internal, "The demo's run is %s: %s", r.Status, r.Detail)
+	}
+	d.tell("6. Somebody agreed, and the run went on: %s was changed, the agent", own(d.letter))
+	d.tell("   checked it again and was done, after %d steps.", r.StepCount)
+	return nil
+}
+
 // left parks a call and says what to type.
 func (d demo) left(ctx context.Context) error {
 	parked, err := d.park(ctx, `{"to":"Bo","text":"You decide whether this is sent."}`)
 	if err != nil {
 		return err
 	}
-	o := demoObject{DB: d.db, Config: d.config, ApprovalID: parked.ApprovalID, CallID: parked.CallID, File: d.outbox}
+	o := demoObject{DB: d.db, Config: d.config, ApprovalID: parked.ApprovalID, CallID: parked.CallID, RunID: d.runID, File: d.outbox}
 	commands := func() []string {
 		return []string{
 			d.withGlobals("show", parked.ApprovalID), d.withGlobals("approve", parked.ApprovalID), d.withGlobals("resume", parked.ApprovalID),
@@ -195,7 +285,8 @@ func (d demo) left(ctx context.Context) error {
 		d.tell("  %s", own(c))
 	}
 	d.tell("")
-	d.tell("To say no instead:  %s", own(d.withGlobals("reject", parked.ApprovalID)))
+	d.tell("To say no instead:      %s", own(d.withGlobals("reject", parked.ApprovalID)))
+	d.tell("What the agent did:     %s", own(d.withGlobals("show", d.runID)))
 	return nil
 }
 
@@ -204,6 +295,7 @@ type demoObject struct {
 	Config     string   `json:"config"`
 	ApprovalID string   `json:"approval_id"`
 	CallID     string   `json:"call_id"`
+	RunID      string   `json:"run_id"`
 	File       string   `json:"file"`
 	Commands   []string `json:"commands"`
 }

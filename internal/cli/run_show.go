@@ -265,7 +265,7 @@ func agentWords(ref run.AgentRef) string {
 
 func usageWords(w wholeRun) string {
 	active := w.ActiveAt(w.now).Round(time.Millisecond)
-	text := fmt.Sprintf("%s of work, %s", active, count(int(w.Usage.ModelCalls), "decision or model call", "decisions and model calls"))
+	text := fmt.Sprintf("%s of work, %s", active, count(int(w.Usage.ModelCalls), "model call", "model calls"))
 	if w.Usage.Tokens > 0 {
 		text += fmt.Sprintf(", %s", count(int(w.Usage.Tokens), "token", "tokens"))
 	}
