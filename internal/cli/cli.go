@@ -122,7 +122,9 @@ func newRoot(a *app) *cobra.Command {
 that asked may end; any later one can decide, and any later one that knows the
 tool can run it. What runs is exactly what was approved, once.
 
-Start with:  placet demo        a real call to decide
+An agent's run waits in the same way, and goes on in any process.
+
+Start with:  placet demo        a real call to decide, and an agent at work
              placet init        an example configuration for your own tools`,
 		SilenceErrors:     true,
 		SilenceUsage:      true,

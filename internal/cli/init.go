@@ -49,6 +49,7 @@ func (a *app) init(dir string) error {
 		a.say("Go there:           cd %s", own(shellWord(dir)))
 	}
 	a.say("See the tools:      placet tools")
+	a.say("Name your agents:   under agents: in %s, then placet run start --goal TEXT --agent NAME", own(config.DefaultName))
 	a.say("Call one:           placet call write_note --args '{\"text\":\"A first note, long enough to need a person.\"}'")
 	return nil
 }
