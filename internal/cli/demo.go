@@ -32,13 +32,13 @@ tools:
     exec: [./send_letter.sh]
 
   - name: check_spelling
-    description: Look for the word "recieve" in letter.txt.
+    description: Look for the word "lettr" in letter.txt.
     input_schema: {type: object, additionalProperties: false}
     side_effect: read_only
     exec: [./check_spelling.sh]
 
   - name: correct_spelling
-    description: Write "receive" for "recieve" in letter.txt.
+    description: Write "letter" for "lettr" in letter.txt.
     input_schema: {type: object, additionalProperties: false}
     side_effect: local_mutation
     exec: [./correct_spelling.sh]
@@ -66,13 +66,13 @@ tr '\n' ' ' >>outbox.txt
 echo >>outbox.txt
 echo '{"file":"outbox.txt"}'
 `
-	demoLetter = "Dear Cy,\ndid you recieve my letter?\n"
+	demoLetter = "Dear Cy,\ndid you get my lettr?\n"
 	demoCheck  = `#!/bin/sh
-if grep -q recieve letter.txt; then echo '{"wrong":"recieve"}'; else echo '{"ok":true}'; fi
+if grep -q lettr letter.txt; then echo '{"wrong":"lettr"}'; else echo '{"ok":true}'; fi
 `
 	demoCorrect = `#!/bin/sh
 set -eu
-sed 's/recieve/receive/g' letter.txt >letter.new
+sed 's/lettr/letter/g' letter.txt >letter.new
 mv letter.new letter.txt
 echo '{"corrected":"letter.txt"}'
 `
