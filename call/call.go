@@ -217,6 +217,11 @@ type Tx interface {
 	// behind after, whose lease ended before now, or whose attempt is of an earlier
 	// life of the store.
 	LeaseEnded(space string, now time.Time, after string, limit int) ([]Call, error)
+	// Continuable lists calls of the space that are their own root and a daemon's to
+	// go on with, by id behind after: those with a grant, and those of unknown outcome
+	// about which nobody is asked. One that is not to be tried before a time after now
+	// is left out.
+	Continuable(space string, now time.Time, after string, limit int) ([]Call, error)
 	// InsertCall writes a new call; the ids in use already are [ErrCallConflict].
 	InsertCall(c Call, es ...event.Event) error
 	// LockCall locks a call that is judged on as it was read before.

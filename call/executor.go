@@ -139,6 +139,8 @@ type options struct {
 	metadata   map[string]string
 	continueBy ContinueBy
 	route, key string // an idempotency key and what it is good for
+	origin     string // of a server's: which door it came through
+	handed     *Handed
 }
 
 // InRun puts a call under a run id of the caller's, or, for Resume, insists that
@@ -173,6 +175,9 @@ func (e *Executor) options(opts []Option) (options, error) {
 		if decision.ReservedMetadata(k) {
 			return o, ErrUsage.Say("The metadata key %q is the server's own.", k).Hint("Choose another key.")
 		}
+	}
+	if o.origin != "" {
+		o.metadata = o.asServers()
 	}
 	if o.continueBy != ByCaller && o.continueBy != ByDaemon {
 		return o, ErrUsage.Say("continue_by is %q; it is caller or daemon.", o.continueBy)
@@ -213,7 +218,7 @@ func (e *Executor) fresh(ctx context.Context, toolName string, args []byte, exte
 	if c.RunID == "" {
 		c.RunID, c.OwnRun = e.conf.NewID(id.Run), true
 	}
-	s.call = c
+	s.call, s.handed = c, o.handed
 	if o.key == "" {
 		return e.carryOut(ctx, s)
 	}
@@ -232,6 +237,7 @@ type subject struct {
 	life       life               // the store's, when this was read
 	key        *IdempotencyKey    // of a fresh call: stored with it
 	site       Site               // where a call below a run's step hangs
+	handed     *Handed            // filled in instead of calling the tool: somebody else carries the attempt out
 }
 
 // admit is the first three stages: bounds, tool, schema.

@@ -153,7 +153,7 @@ func (s subject) unmoved(tx Tx) (Call, error) {
 func (e *Executor) reread(ctx context.Context, s subject) (subject, error) {
 	t := s.tool
 	fresh, err := e.readAgain(ctx, subject{call: s.call})
-	fresh.tool, fresh.grant = t, s.grant
+	fresh.tool, fresh.grant, fresh.handed = t, s.grant, s.handed
 	return fresh, err
 }
 

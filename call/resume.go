@@ -158,7 +158,7 @@ func (e *Executor) reload(ctx context.Context, s subject) (subject, error) {
 	if err != nil {
 		return s, err
 	}
-	fresh.tool = tool
+	fresh.tool, fresh.handed = tool, s.handed
 	if s.grant == nil {
 		fresh.grant = nil
 		if fresh.call.Status != Unknown || fresh.call.ApprovalID != s.call.ApprovalID { // settled, tried again or asked about

@@ -35,6 +35,10 @@ func (e *Executor) startAndRun(ctx context.Context, s subject, v verdict) (Resul
 	case st.denial != nil:
 		return *st.denial, nil
 	}
+	if s.handed != nil {
+		*s.handed = handedOf(st, v.args)
+		return resultOf(st.call), nil
+	}
 	if time.Since(asked) >= e.conf.Lease*2/3 {
 		return e.finish(ctx, s, st, Outcome{
 			Status: Failed, Kind: KindNotStarted, Message: "Storing the start took longer than two thirds of the lease; the tool was not called.",
@@ -66,7 +70,7 @@ func (e *Executor) begin(tx Tx, s subject, v verdict) (st started, err error) {
 		return st, err
 	}
 	b := Begin{
-		SpecDigest: v.specDigest, Recovery: recoveryOf(s.tool), Owner: self(),
+		SpecDigest: v.specDigest, Recovery: recoveryOf(s.tool), Owner: s.carriedOutBy(),
 		Epoch: tx.Epoch(), Lease: e.conf.Lease, Attempts: s.call.Attempts,
 	}
 	if v.edited {

@@ -132,7 +132,8 @@ func (c Call) park(cmd Park) (Change, error) {
 		return Change{}, c.errState()
 	}
 	c.ApprovalID, c.ApprovalN = cmd.Approval.ID, cmd.Approval.N
-	if c.Status == Pending { // of an unknown call they stay those of the attempt in doubt
+	c.NextTryAt = time.Time{} // what was refused before is no reason to wait with this one
+	if c.Status == Pending {  // of an unknown call they stay those of the attempt in doubt
 		c.SpecDigest, c.Recovery = cmd.Approval.SpecDigest, cmd.Recovery
 	}
 	ch.Next = c

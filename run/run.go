@@ -239,6 +239,10 @@ type Tx interface {
 	// Steps lists a run's steps with an index above after, oldest first. limit is 1
 	// to 1,000; 0 means 100.
 	Steps(runID string, after int64, limit int) ([]Step, error)
+	// ContinuableRuns lists runs of the space that a daemon is to go on with, by id
+	// behind after: waiting ones that have a grant, and running ones that nobody works
+	// on. One that is not to be tried before a time after now is left out.
+	ContinuableRuns(space string, now time.Time, after string, limit int) ([]Run, error)
 	// Adrift lists running runs of the space, by id behind after, whose lease ended
 	// before now, was given back, or is of an earlier life of the store.
 	Adrift(space string, now time.Time, after string, limit int) ([]Run, error)

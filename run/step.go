@@ -394,6 +394,7 @@ func (r Run) pause(cmd Pause, now time.Time) (Change, error) {
 	r.Status = Waiting
 	r.rest(now)
 	r.ApprovalID, r.ApprovalN = cmd.Approval.ID, cmd.Approval.N
+	r.NextTryAt = time.Time{} // what was refused before is no reason to wait with this one
 	s := &r.Current
 	s.Status, s.ApprovalID, s.CallID, s.FinishedAt = AwaitingApproval, cmd.Approval.ID, cmd.CallID, time.Time{}
 	s.Observation, s.Message = "", ""

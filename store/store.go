@@ -57,6 +57,7 @@ type Rows interface {
 	CallByExternalID(space, runID, externalID string) (call.Call, error)
 	Calls(q call.Query) ([]call.Call, error)
 	LeaseEnded(space string, now time.Time, after string, limit int) ([]call.Call, error)
+	Continuable(space string, now time.Time, after string, limit int) ([]call.Call, error)
 	// InsertCall reports false when the ids are in use.
 	InsertCall(c call.Call) (bool, error)
 	// LockCall locks a call for the rest of the transaction.
@@ -80,6 +81,7 @@ type Rows interface {
 	// LockRun locks a run for the rest of the transaction.
 	LockRun(id string) error
 	Runs(q run.Query) ([]run.Run, error)
+	ContinuableRuns(space string, now time.Time, after string, limit int) ([]run.Run, error)
 	Adrift(space string, now time.Time, after string, limit int) ([]run.Run, error)
 	// InsertRun writes the run without its step.
 	InsertRun(r run.Run) error

@@ -21,7 +21,14 @@ var (
 	selectCalls       = `SELECT ` + selected(callColumns) + ` FROM call`
 	callSQL           = selectCalls + ` WHERE id = ?`
 	callByExternalSQL = selectCalls + ` WHERE space = ? AND run_id = ? AND external_id = ?`
-	leaseEndedSQL     = selectCalls + ` WHERE status = 'running' AND step_id IS NULL AND space = ? AND (lease_until < ? OR epoch < ?) AND id > ? ORDER BY id LIMIT ?`
+	// The first two conditions are those of the index call_daemon.
+	continuableSQL = selectCalls + ` WHERE continue_by = 'daemon' AND status IN ('pending', 'unknown') AND step_id IS NULL AND space = ?
+		AND (next_try_at IS NULL OR next_try_at <= ?) AND id > ?
+		AND (EXISTS (SELECT 1 FROM decision AS d WHERE d.id = call.approval_id AND d.status = 'approved')
+			OR status = 'unknown' AND (approval_id IS NULL
+				OR EXISTS (SELECT 1 FROM decision AS d WHERE d.id = call.approval_id AND d.status = 'consumed' AND d.choice = 'approve')))
+		ORDER BY id LIMIT ?`
+	leaseEndedSQL = selectCalls + ` WHERE status = 'running' AND step_id IS NULL AND space = ? AND (lease_until < ? OR epoch < ?) AND id > ? ORDER BY id LIMIT ?`
 )
 
 func (x rows) Call(id string) (calls.Call, error) {
@@ -115,6 +122,10 @@ func (x rows) UpdateCall(prev, c calls.Call, whole bool) (bool, error) {
 
 func (x rows) LeaseEnded(space string, now time.Time, after string, limit int) ([]calls.Call, error) {
 	return x.calls(leaseEndedSQL, space, now, x.Epoch(), after, pageSize(limit, 100, 1000))
+}
+
+func (x rows) Continuable(space string, now time.Time, after string, limit int) ([]calls.Call, error) {
+	return x.calls(continuableSQL, space, now, after, pageSize(limit, 100, 1000))
 }
 
 // Calls lists newest first: ids sort by time.

@@ -37,6 +37,12 @@ var (
 	runSQL    = selectRuns + ` WHERE run.id = ?`
 	adriftSQL = selectRuns + ` WHERE run.status = 'RUNNING' AND run.space = ? AND (run.lease_until IS NULL OR run.lease_until < ? OR run.epoch < ?)
 		AND run.id > ? ORDER BY run.id LIMIT ?`
+	// The first two conditions are those of the index run_daemon.
+	continuableRunsSQL = selectRuns + ` WHERE run.continue_by = 'daemon' AND run.status IN ('RUNNING', 'WAITING_FOR_APPROVAL') AND run.space = ?
+		AND (run.next_try_at IS NULL OR run.next_try_at <= ?) AND run.id > ?
+		AND (run.status = 'RUNNING' AND (run.lease_until IS NULL OR run.lease_until < ? OR run.epoch < ?)
+			OR EXISTS (SELECT 1 FROM decision AS d WHERE d.id = run.approval_id AND d.status = 'approved'))
+		ORDER BY run.id LIMIT ?`
 	stepsSQL = `SELECT ` + of(`step`, stepColumns) + `, call.result FROM step LEFT JOIN call ON call.id = step.call_id
 		WHERE step.run_id = ? AND step.n > ? ORDER BY step.n LIMIT ?`
 )
@@ -63,6 +69,10 @@ func (x rows) Runs(q run.Query) ([]run.Run, error) {
 	w.and(`run.id < ?`, q.After, q.After != "")
 	w.prefix(`run.id`, q.Prefix)
 	return x.runs(selectRuns+w.sql+` ORDER BY run.id DESC LIMIT ?`, append(w.args, pageSize(q.Limit, 50, 500))...)
+}
+
+func (x rows) ContinuableRuns(space string, now time.Time, after string, limit int) ([]run.Run, error) {
+	return x.runs(continuableRunsSQL, space, now, after, now, x.Epoch(), pageSize(limit, 100, 1000))
 }
 
 func (x rows) Adrift(space string, now time.Time, after string, limit int) ([]run.Run, error) {
