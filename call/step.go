@@ -293,7 +293,13 @@ func (c Call) errState() error {
 // ErrStillRunning is [ErrRunning] for this call, saying who runs it and until when.
 func (c Call) ErrStillRunning() error {
 	return ErrRunning.Say("Call %s is still running (attempt %d, its lease ends at %s).", c.ID, c.Attempts, c.LeaseUntil.UTC().Format(time.RFC3339)).
-		Hint("Look again later: placet show %s.", c.ID)
+		Hint("Look again later: placet show %s.", c.ID).With(At{c.ID, c.RunID})
+}
+
+// At names a call in the details of an error.
+type At struct {
+	CallID string `json:"call_id"`
+	RunID  string `json:"run_id"`
 }
 
 func (c Call) actor() string {

@@ -254,3 +254,11 @@ type Object struct {
 	CreatedAt string `json:"created_at"`
 	RevokedAt string `json:"revoked_at,omitempty"`
 }
+
+// Object is the token as every door writes it, without its secret.
+func (t Token) Object() Object {
+	return Object{
+		ID: t.ID, Scope: t.Scope, Name: t.Name, Principal: t.Principal, JobID: t.JobID,
+		CreatedAt: txn.Stamp(t.CreatedAt), RevokedAt: txn.Stamp(t.RevokedAt),
+	}
+}

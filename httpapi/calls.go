@@ -1,0 +1,279 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/placet-dev/placet/call"
+	"github.com/placet-dev/placet/decision"
+	"github.com/placet-dev/placet/event"
+	"github.com/placet-dev/placet/internal/display"
+	"github.com/placet-dev/placet/txn"
+)
+
+type callAtIn struct {
+	ID   string `path:"id" maxLength:"200"`
+	Wait string `query:"wait" maxLength:"20" doc:"wait this long, at most 1h, for the call to end: 30s"`
+}
+
+type byIn struct {
+	ID   string `path:"id" maxLength:"200"`
+	Body *Note
+}
+
+// Note is who does something, and why.
+type Note struct {
+	By   string `json:"by,omitempty" doc:"a label; the principal's name where it is left out"`
+	Note string `json:"note,omitempty"`
+}
+
+func (n *Note) orNone() Note {
+	if n == nil {
+		return Note{}
+	}
+	return *n
+}
+
+const noteShape = `{"by":"ana","note":"why"}, or nothing`
+
+func (s *Server) registerCalls() {
+	add(s, route{method: http.MethodGet, path: "/v1/calls/{id}", id: "getCall", summary: "One call, now or once it has ended"}, s.getCall)
+	add(s, route{method: http.MethodDelete, path: "/v1/calls/{id}", id: "withdrawCall", summary: "Take a pending call back", scopes: append(agents, operators...)},
+		s.withdrawCall)
+	add(s, route{
+		method: http.MethodPost, path: "/v1/calls", id: "reserveCall", status: http.StatusCreated, scopes: agents,
+		summary: "Reserve an attempt at a call that the client itself carries out. 202: it waits for a person; 200: it was refused",
+		shape:   `{"tool":"refund","args":{}} for a new call, or {"call_id":"call_…"} for one that was approved`,
+	}, s.reserve)
+	add(s, route{
+		method: http.MethodPost, path: "/v1/calls/{id}/confirm", id: "confirmCall", summary: "Record how a reserved attempt went", scopes: agents,
+		shape: `{"fence":1,"status":"succeeded","result":…} or {"fence":1,"status":"failed","message":"…"}`,
+	}, s.confirm)
+	add(s, route{
+		method: http.MethodPost, path: "/v1/calls/{id}/renew", id: "renewCall", summary: "Extend the lease of a reserved attempt", scopes: agents,
+		shape: `{"fence":1}`,
+	}, s.renew)
+}
+
+// wholeCall is a call as a reader sees it.
+type wholeCall struct {
+	call.Call
+	attempts []call.Attempt
+	schemas  [][]byte
+	docs     [][]byte
+	at       event.Cursor // end of its stream when it was read
+}
+
+func (s *Server) readCall(ctx context.Context, c caller, id string) (k wholeCall, err error) {
+	err = txn.View(ctx, s.c.Store, func(tx call.Tx) error {
+		k = wholeCall{}
+		if k.Call, err = tx.Call(id); err != nil {
+			return err
+		}
+		if k.Space != s.c.Space || !c.reads() && k.Principal != c.Principal {
+			return hidden("call", id)
+		}
+		if k.attempts, err = tx.Attempts(id); err != nil {
+			return err
+		}
+		h, err := tx.Head(k.Stream())
+		k.at = event.CursorAt(h)
+		return err
+	})
+	return k, err
+}
+
+// object hides secrets from whoever did not bring them.
+func (s *Server) callObject(c caller, k wholeCall) call.Object {
+	o := k.Object(k.attempts)
+	if k.Principal == c.Principal {
+		return o
+	}
+	m := &display.Mask{}
+	if t, err := s.c.Tools.Lookup(k.Tool); err == nil {
+		m.Teach(t.InputSchema)
+	}
+	m.Learn(k.Args)
+	for _, a := range k.attempts {
+		m.Learn(a.Args)
+	}
+	o.Message = m.Text(o.Message)
+	if o.Args != nil {
+		o.Args = m.JSON(o.Args)
+	}
+	if o.Result != nil {
+		o.Result = m.Scrub(o.Result)
+	}
+	return o
+}
+
+func (s *Server) getCall(ctx context.Context, c caller, in *callAtIn) (*body[call.Object], error) {
+	until, err := deadline(in.Wait)
+	if err != nil {
+		return nil, err
+	}
+	k, err := s.readCall(ctx, c, in.ID)
+	if err != nil || in.Wait == "" || k.Status.Terminal() {
+		return answer(s.callObject(c, k), err)
+	}
+	ctx, stop := s.waiting(ctx)
+	defer stop()
+	defer s.metrics.waits()()
+	for left := time.Until(until); left > 0 && !k.Status.Terminal(); left = time.Until(until) {
+		if _, err := event.Wait(ctx, s.c.Store, event.Waiting{Stream: k.Stream(), After: k.at, Timeout: left}); err != nil {
+			return nil, err
+		}
+		if k, err = s.readCall(ctx, c, in.ID); err != nil {
+			return nil, err
+		}
+	}
+	return answer(s.callObject(c, k), nil)
+}
+
+// deadline reads how long a client wants to wait.
+func deadline(wait string) (time.Time, error) {
+	if wait == "" {
+		return time.Time{}, nil
+	}
+	d, err := time.ParseDuration(wait)
+	if err != nil || d < 0 || d > MaxWait {
+		return time.Time{}, ErrMalformed.Say("query.wait: %q is no time from 0s to %s.", wait, MaxWait).Hint("Write it like wait=30s.")
+	}
+	return time.Now().Add(d), nil
+}
+
+func (s *Server) withdrawCall(ctx context.Context, c caller, in *callAtIn) (*body[call.Object], error) {
+	k, err := s.readCall(ctx, c, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if k.ApprovalID == "" || k.Status != call.Pending && k.Status != call.Unknown {
+		return nil, call.ErrRunState.Say("Call %s is %s; there is nothing to take back.", k.ID, k.Status)
+	}
+	if _, err := s.withdraw(ctx, c, k.ApprovalID, Note{}); err != nil {
+		return nil, err
+	}
+	k, err = s.readCall(ctx, c, in.ID)
+	return answer(s.callObject(c, k), err)
+}
+
+func (s *Server) withdraw(ctx context.Context, c caller, approvalID string, n Note) (decision.Decision, error) {
+	op := s.operator(c)
+	op.MayOwn = c.manages()
+	return op.Withdraw(ctx, approvalID, c.byOr(n.By), n.Note)
+}
+
+// Reserving is what a client wants to carry out itself.
+type Reserving struct {
+	Tool   string          `json:"tool,omitempty"`
+	Args   json.RawMessage `json:"args,omitempty"`
+	RunID  string          `json:"run_id,omitempty"`
+	CallID string          `json:"call_id,omitempty"`
+}
+
+// Reserved is an attempt whose start is committed: the client carries it out, renews
+// its lease, and confirms it. Without a fence nothing was reserved.
+type Reserved struct {
+	Result
+	Fence      int64           `json:"fence,omitempty"`
+	Attempt    int64           `json:"attempt,omitempty"`
+	LeaseUntil string          `json:"lease_until,omitempty"`
+	Args       json.RawMessage `json:"args,omitempty" doc:"to run with; a reviewer may have edited them"`
+	Edited     bool            `json:"edited,omitempty"`
+}
+
+type reserveIn struct {
+	Key  string `header:"Idempotency-Key" maxLength:"200"`
+	Body Reserving
+}
+
+type reserveOut struct {
+	Status int
+	Body   Reserved
+}
+
+func (s *Server) reserve(ctx context.Context, c caller, in *reserveIn) (*reserveOut, error) {
+	b := in.Body
+	var h call.Handed
+	var res call.Result
+	var err error
+	switch {
+	case b.CallID != "" && b.Tool == "" && b.Args == nil && b.RunID == "" && in.Key == "":
+		h, res, err = s.calls.ReserveAgain(ctx, c.Principal, b.CallID)
+	case b.CallID == "" && b.Tool != "" && b.Args != nil:
+		if _, err := s.c.Tools.Lookup(b.Tool); err != nil {
+			return nil, err
+		}
+		opts := []call.Option{call.InRun(b.RunID)}
+		if in.Key != "" {
+			opts = append(opts, call.WithIdempotencyKey("POST /v1/calls", in.Key))
+		}
+		h, res, err = s.calls.Reserve(ctx, c.Principal, b.Tool, b.Args, opts...)
+	default:
+		return nil, ErrMalformed.Say("body: it names neither just a call nor a tool with its args.").Hint("Send %s.", s.routes["POST /v1/calls"].shape)
+	}
+	if err == nil && h.Attempt.N > 0 && res.Status == call.Running {
+		return &reserveOut{http.StatusCreated, reserved(h)}, nil
+	}
+	out, err := s.called(res, err)
+	if err != nil {
+		return nil, err
+	}
+	return &reserveOut{out.Status, Reserved{Result: out.Body}}, nil
+}
+
+func reserved(h call.Handed) Reserved {
+	return Reserved{
+		Result: Result{Status: call.Running, CallID: h.Call.ID, RunID: h.Call.RunID},
+		Fence:  h.Attempt.Fence, Attempt: h.Attempt.N, LeaseUntil: txn.Stamp(h.Call.LeaseUntil), Args: h.Args, Edited: h.Attempt.Args != nil,
+	}
+}
+
+// Confirming is how a reserved attempt went.
+type Confirming struct {
+	Fence   int64           `json:"fence" minimum:"1"`
+	Status  call.Status     `json:"status" enum:"succeeded,failed,unknown"`
+	Result  json.RawMessage `json:"result,omitempty" doc:"one JSON value, of succeeded"`
+	Message string          `json:"message,omitempty" doc:"of failed and unknown"`
+}
+
+type confirmIn struct {
+	ID   string `path:"id" maxLength:"200"`
+	Body Confirming
+}
+
+func (s *Server) confirm(ctx context.Context, c caller, in *confirmIn) (*body[call.Object], error) {
+	b := in.Body
+	if b.Status == call.Succeeded && b.Result == nil {
+		return nil, ErrMalformed.Say("body.result: expected required property result to be present with succeeded.")
+	}
+	out := call.Outcome{Status: b.Status, Message: b.Message, Result: b.Result}
+	if _, err := s.calls.Confirm(ctx, c.Principal, in.ID, b.Fence, out); err != nil {
+		return nil, err
+	}
+	k, err := s.readCall(ctx, c, in.ID)
+	return answer(s.callObject(c, k), err)
+}
+
+// Fenced names a reserved attempt.
+type Fenced struct {
+	Fence int64 `json:"fence" minimum:"1"`
+}
+
+// Leased is how long an attempt is reserved.
+type Leased struct {
+	LeaseUntil string `json:"lease_until"`
+}
+
+type renewIn struct {
+	ID   string `path:"id" maxLength:"200"`
+	Body Fenced
+}
+
+func (s *Server) renew(ctx context.Context, c caller, in *renewIn) (*body[Leased], error) {
+	until, err := s.calls.Renew(ctx, c.Principal, in.ID, in.Body.Fence)
+	return answer(Leased{txn.Stamp(until)}, err)
+}
+

@@ -1,0 +1,146 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/placet-dev/placet/event"
+)
+
+type eventsIn struct {
+	Stream string `query:"stream" maxLength:"200" doc:"run:…, call:… or job:…; left out: all streams, which an agent does not see"`
+	After  string `query:"after" maxLength:"100" doc:"a cursor; left out: from the beginning"`
+	Last   string `header:"Last-Event-ID" maxLength:"100" doc:"the same, as a browser sends it; it wins"`
+}
+
+func (s *Server) registerEvents() {
+	add(s, route{
+		method: http.MethodGet, path: "/v1/events", id: "events",
+		summary: "Events as they are stored, as Server-Sent Events: id is the cursor, event the type, data the event. A last event shutdown tells that the server stops",
+	}, s.follow)
+}
+
+// keepAlive is how often a stream without events says that it is still there.
+const keepAlive = 15 * time.Second
+
+// follow sends events until the client hangs up or the server stops.
+func (s *Server) follow(ctx context.Context, c caller, in *eventsIn) (*huma.StreamResponse, error) {
+	after := event.Cursor(in.After)
+	if in.Last != "" {
+		after = event.Cursor(in.Last)
+	}
+	if err := s.mayFollow(ctx, c, in.Stream); err != nil {
+		return nil, err
+	}
+	if _, err := event.Read(ctx, s.c.Store, in.Stream, after, 1); err != nil {
+		return nil, err
+	}
+	if s.stopping.Err() != nil {
+		return nil, ErrShutdown
+	}
+	return &huma.StreamResponse{Body: func(h huma.Context) {
+		_, w := humago.Unwrap(h)
+		ctx, stop := s.waiting(ctx)
+		defer stop()
+		defer s.metrics.waits()()
+		f := follower{s: s, w: w, c: http.NewResponseController(w), stream: in.Stream, after: after}
+		f.run(ctx)
+	}}, nil
+}
+
+// mayFollow lets an agent follow what it started, and nothing else.
+func (s *Server) mayFollow(ctx context.Context, c caller, stream string) error {
+	if c.reads() {
+		return nil
+	}
+	noun, id, _ := strings.Cut(stream, ":")
+	switch noun {
+	case "call":
+		_, err := s.readCall(ctx, c, id)
+		return err
+	case "run":
+		_, _, err := s.readRun(ctx, c, id)
+		return err
+	case "":
+		return ErrScope.Say("An agent follows one stream that it started.").Hint("Name it: stream=call:call_….")
+	}
+	return event.ErrNoStream
+}
+
+type follower struct {
+	s      *Server
+	w      http.ResponseWriter
+	c      *http.ResponseController
+	stream string
+	after  event.Cursor
+}
+
+func (f *follower) run(ctx context.Context) {
+	f.w.Header().Set("Content-Type", "text/event-stream")
+	f.w.Header().Set("Cache-Control", "no-store")
+	f.w.WriteHeader(http.StatusOK)
+	err := f.send(": follows\n\n")
+	for err == nil {
+		err = f.next(ctx)
+	}
+	if errors.Is(err, ErrShutdown) {
+		_ = f.send("event: shutdown\ndata: {}\n\n")
+	}
+}
+
+// next sends what is stored, or waits for more.
+func (f *follower) next(ctx context.Context) error {
+	page, err := event.Read(ctx, f.s.c.Store, f.stream, f.after, 0)
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			return cause
+		}
+		return err
+	}
+	if len(page.Events) > 0 {
+		return f.tell(page.Events)
+	}
+	got, err := event.Wait(ctx, f.s.c.Store, event.Waiting{Stream: f.stream, After: f.after, Timeout: keepAlive})
+	switch {
+	case err != nil:
+		return err
+	case got.Outcome == event.TimedOut:
+		return f.send(": still here\n\n")
+	}
+	return f.tell([]event.Event{got.Event})
+}
+
+func (f *follower) tell(es []event.Event) error {
+	var b bytes.Buffer
+	for _, e := range es {
+		f.after = event.CursorOf(e)
+		if f.stream == "" {
+			f.after = event.PosCursorOf(e)
+		}
+		if e.Space != f.s.c.Space {
+			continue
+		}
+		b.WriteString("id: " + string(f.after) + "\nevent: " + string(e.Type) + "\ndata: ")
+		if err := encode(&b, e.Object(f.after)); err != nil {
+			return err
+		}
+		b.WriteString("\n")
+	}
+	return f.send(b.String())
+}
+
+func (f *follower) send(text string) error {
+	_ = f.c.SetWriteDeadline(time.Now().Add(answerTimeout))
+	if _, err := f.w.Write([]byte(text)); err != nil {
+		return err
+	}
+	return f.c.Flush()
+}
+

@@ -1,0 +1,213 @@
+package httpapi_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/placet-dev/placet/call"
+	"github.com/placet-dev/placet/httpapi"
+	"github.com/placet-dev/placet/policy"
+	"github.com/placet-dev/placet/request"
+	"github.com/placet-dev/placet/run"
+	"github.com/placet-dev/placet/store"
+	"github.com/placet-dev/placet/store/sqlite"
+	"github.com/placet-dev/placet/token"
+	"github.com/placet-dev/placet/tool"
+)
+
+const schema = `{"type":"object","properties":{"order":{"type":"string"},"amount":{"type":"integer","minimum":0},"password":{"type":"string"}},"required":["order"],"additionalProperties":false}`
+
+// world is one test's own daemon without the process: a store, tools, a server on loopback.
+type world struct {
+	t       *testing.T
+	st      *store.Store
+	calls   *call.Executor
+	runs    *run.Driver
+	api     *httpapi.Server
+	http    *httptest.Server
+	tokens  map[token.Scope]string
+	refund  *spy
+	resumed []string
+}
+
+// spy is a tool that notes what it ran with.
+type spy struct {
+	mu   sync.Mutex
+	args []string
+	do   func(ctx context.Context) (json.RawMessage, error)
+}
+
+func (s *spy) Run(ctx context.Context, c tool.Call) (json.RawMessage, error) {
+	s.mu.Lock()
+	s.args = append(s.args, string(c.Args))
+	do := s.do
+	s.mu.Unlock()
+	if do != nil {
+		return do(ctx)
+	}
+	return json.RawMessage(`{"ran":` + string(c.Args) + `}`), nil
+}
+
+func (s *spy) ran() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]string{}, s.args...)
+}
+
+func setup(t *testing.T, change ...func(*httpapi.Config)) *world {
+	t.Helper()
+	st, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "placet.db"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { st.Close() })
+	w := &world{t: t, st: st, tokens: map[token.Scope]string{}, refund: &spy{}}
+	reg, err := tool.NewRegistry(
+		tool.Tool{Spec: tool.Spec{Name: "refund", Description: "Refund an order.", InputSchema: json.RawMessage(schema), SideEffect: tool.RemoteMutation}, Run: w.refund},
+		tool.Tool{Spec: tool.Spec{Name: "look_up", Description: "Look an order up.", InputSchema: json.RawMessage(schema), SideEffect: tool.ReadOnly}, Run: w.refund},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	quiet := slog.New(slog.DiscardHandler)
+	w.calls = call.NewExecutor(call.Config{Store: st, Tools: reg, Log: quiet})
+	w.runs = run.NewDriver(run.Config{Store: st, Tools: reg, Log: quiet, Agent: run.AgentFunc(func(context.Context, run.StepInput) (run.Proposal, error) {
+		return run.Proposal{Kind: run.Complete, Result: json.RawMessage(`"done"`)}, nil
+	})})
+	c := httpapi.Config{Store: st, Calls: w.calls, Tools: reg, Log: quiet, Continue: func(r run.Run) error {
+		w.resumed = append(w.resumed, r.ID)
+		return nil
+	}}
+	w.http = httptest.NewUnstartedServer(nil)
+	c.Hosts = []string{w.http.Listener.Addr().String()}
+	for _, f := range change {
+		f(&c)
+	}
+	if w.api, err = httpapi.New(c); err != nil {
+		t.Fatal(err)
+	}
+	w.http.Config.Handler = w.api
+	w.http.Start()
+	t.Cleanup(w.http.Close)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		_ = w.api.Shutdown(ctx)
+	})
+	for _, s := range token.Scopes() {
+		w.tokens[s] = w.token(s, string(s))
+	}
+	return w
+}
+
+func (w *world) token(s token.Scope, name string) string {
+	w.t.Helper()
+	_, secret, err := token.Create(w.t.Context(), w.st, token.New{Space: "main", Scope: s, Name: name})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return secret
+}
+
+// reply is an answer as a client sees it.
+type reply struct {
+	status int
+	body   map[string]any
+	text   string
+	header http.Header
+}
+
+func (r reply) get(key string) string {
+	s, _ := r.body[key].(string)
+	return s
+}
+
+// do sends one request. as is a scope's token, or a secret, or "" for none.
+func (w *world) do(as, method, path, body string, headers ...string) reply {
+	w.t.Helper()
+	r, err := w.send(as, method, path, strings.NewReader(body), headers...)
+	if err != nil {
+		w.t.Fatalf("%s %s: %v", method, path, err)
+	}
+	return r
+}
+
+func (w *world) send(as, method, path string, body io.Reader, headers ...string) (reply, error) {
+	req, err := http.NewRequestWithContext(w.t.Context(), method, w.http.URL+path, body)
+	if err != nil {
+		return reply{}, err
+	}
+	if s, ok := w.tokens[token.Scope(as)]; ok {
+		as = s
+	}
+	if as != "" {
+		req.Header.Set("Authorization", "Bearer "+as)
+	}
+	if method == http.MethodPost {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		if headers[i] == "Host" {
+			req.Host = headers[i+1]
+			continue
+		}
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	res, err := w.http.Client().Do(req)
+	if err != nil {
+		return reply{}, err
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	out := reply{status: res.StatusCode, text: string(text), header: res.Header}
+	_ = json.Unmarshal(text, &out.body)
+	return out, err
+}
+
+func (w *world) want(r reply, status int, pairs ...string) reply {
+	w.t.Helper()
+	if r.status != status {
+		w.t.Fatalf("got %d %s, want %d", r.status, r.text, status)
+	}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if got := r.get(pairs[i]); got != pairs[i+1] {
+			w.t.Errorf("%s is %q, want %q: %s", pairs[i], got, pairs[i+1], r.text)
+		}
+	}
+	if status >= 400 && r.header.Get("Content-Type") != "application/problem+json" {
+		w.t.Errorf("a refusal of type %q", r.header.Get("Content-Type"))
+	}
+	return r
+}
+
+// park calls refund, which waits for a person.
+func (w *world) park(as string) reply {
+	w.t.Helper()
+	return w.want(w.do(as, "POST", "/v1/tools/refund/call", `{"order":"o-7","amount":500}`), 202, "status", "pending")
+}
+
+func decide(approved bool, digest string, more ...string) string {
+	b, _ := json.Marshal(map[string]any{"approved": approved, "digest": digest})
+	if len(more) > 0 {
+		b = append(bytes.TrimSuffix(b, []byte("}")), ","+strings.Join(more, ",")+"}"...)
+	}
+	return string(b)
+}
+
+// everything the policy allows, for tests that are not about approval.
+func allowAll() policy.Policy {
+	return policy.Func(func(context.Context, request.Request, policy.View) (policy.Ruling, error) {
+		return policy.Ruling{Outcome: policy.Allow}, nil
+	})
+}
+
+var _ = allowAll

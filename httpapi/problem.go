@@ -1,0 +1,200 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/placet-dev/placet/fault"
+)
+
+// Problem is an error as it goes over HTTP (RFC 9457). Reason is stable; programs
+// compare it.
+type Problem struct {
+	Type    string          `json:"type" doc:"always about:blank: the reason says more"`
+	Title   string          `json:"title"`
+	Status  int             `json:"status"`
+	Detail  string          `json:"detail" doc:"a sentence for people"`
+	Code    fault.Code      `json:"code" doc:"class of the error"`
+	Reason  string          `json:"reason" doc:"stable name of the rule"`
+	Hint    string          `json:"hint,omitempty" doc:"what to do about it"`
+	Details json.RawMessage `json:"details,omitempty" doc:"facts for programs"`
+}
+
+// statuses is the one table from the class of an error to its HTTP status.
+var statuses = map[fault.Code]int{
+	fault.Invalid:         http.StatusBadRequest,
+	fault.Unauthenticated: http.StatusUnauthorized,
+	fault.Forbidden:       http.StatusForbidden,
+	fault.NotFound:        http.StatusNotFound,
+	fault.Conflict:        http.StatusConflict,
+	fault.Closed:          http.StatusConflict,
+	fault.Expired:         http.StatusGone,
+	fault.TooLarge:        http.StatusRequestEntityTooLarge,
+	fault.TooMany:         http.StatusTooManyRequests,
+	fault.Unavailable:     http.StatusServiceUnavailable,
+	fault.Unknown:         http.StatusServiceUnavailable,
+	fault.Internal:        http.StatusInternalServerError,
+}
+
+// narrower are reasons whose status says more than their class does.
+var narrower = map[string]int{
+	"invalid_arguments":      http.StatusUnprocessableEntity,
+	"not_offered":            http.StatusUnprocessableEntity,
+	"method_not_allowed":     http.StatusMethodNotAllowed,
+	"unsupported_media_type": http.StatusUnsupportedMediaType,
+	"request_timeout":        http.StatusRequestTimeout,
+}
+
+// Errors of this door.
+var (
+	ErrMalformed   = fault.Sentinel(fault.Invalid, "malformed", "The request cannot be understood.")
+	ErrNoRoute     = fault.Sentinel(fault.NotFound, "no_route", "There is nothing at this path.")
+	ErrMethod      = fault.Sentinel(fault.Invalid, "method_not_allowed", "This path does not take that method.")
+	ErrMedia       = fault.Sentinel(fault.Invalid, "unsupported_media_type", "The body is not JSON.")
+	ErrTooLarge    = fault.Sentinel(fault.TooLarge, "body_too_large", "The body is too large.")
+	ErrSlow        = fault.Sentinel(fault.Invalid, "request_timeout", "The body did not come in time.")
+	ErrHost        = fault.Sentinel(fault.Forbidden, "unknown_host", "This server does not go by that name.")
+	ErrCrossSite   = fault.Sentinel(fault.Forbidden, "cross_site", "Requests from other sites are refused.")
+	ErrScope       = fault.Sentinel(fault.Forbidden, "forbidden", "This token may not do that.")
+	ErrShutdown    = fault.Sentinel(fault.Unavailable, "shutdown", "The server is shutting down.")
+	errClientGone  = fault.Sentinel(fault.Unavailable, "client_gone", "The client hung up.")
+	errUnreachable = fault.Sentinel(fault.Unavailable, "unreachable", "The daemon does not answer.")
+)
+
+// problemOf is an error as it goes over HTTP: foreign texts stay inside.
+func problemOf(err error) *Problem {
+	f := fault.From(err)
+	status, ok := narrower[f.Reason]
+	if !ok {
+		status, ok = statuses[f.Code]
+	}
+	if !ok {
+		status = http.StatusInternalServerError
+	}
+	return &Problem{
+		Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: f.Message,
+		Code: f.Code, Reason: f.Reason, Hint: f.Advice, Details: f.Details,
+	}
+}
+
+// fault is the problem as an error again, for the far side: errors.Is holds there.
+func (p *Problem) fault() *fault.Error {
+	return &fault.Error{Code: p.Code, Reason: p.Reason, Message: p.Detail, Advice: p.Hint, Details: p.Details}
+}
+
+var (
+	_ huma.StatusError       = (*Problem)(nil)
+	_ huma.HeadersError      = (*Problem)(nil)
+	_ huma.ContentTypeFilter = (*Problem)(nil)
+)
+
+// Error is the sentence.
+func (p *Problem) Error() string { return p.Detail }
+
+// GetStatus is huma's.
+func (p *Problem) GetStatus() int { return p.Status }
+
+// ContentType is huma's.
+func (p *Problem) ContentType(string) string { return problemType }
+
+// GetHeaders is huma's.
+func (p *Problem) GetHeaders() http.Header {
+	h := http.Header{}
+	switch p.Status {
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		h.Set("Retry-After", "1")
+	case http.StatusUnauthorized:
+		h.Set("WWW-Authenticate", `Bearer realm="placet"`)
+	}
+	return h
+}
+
+const problemType = "application/problem+json"
+
+// write answers outside huma.
+func (p *Problem) write(w http.ResponseWriter) {
+	for k, v := range p.GetHeaders() {
+		w.Header()[k] = v
+	}
+	w.Header().Set("Content-Type", problemType)
+	w.WriteHeader(p.Status)
+	_ = encode(w, p)
+}
+
+// failure turns what an operation answered into a problem, and logs what nobody else is told.
+func (s *Server) failure(ctx context.Context, err error) error {
+	var p *Problem
+	if errors.As(err, &p) {
+		return p
+	}
+	cause := context.Cause(ctx)
+	switch {
+	case cause != nil && errors.Is(cause, ErrShutdown):
+		err = ErrShutdown
+	case ctx.Err() != nil && errors.Is(err, context.Canceled):
+		err = errClientGone
+	}
+	p = problemOf(err)
+	if p.Status == http.StatusInternalServerError {
+		s.c.Log.Error("a request failed", "reason", p.Reason, "error", err)
+	}
+	return p
+}
+
+// Huma makes its own refusals through a variable of its package. Only those of our
+// operations are changed, so that another API in this program keeps its own.
+func init() {
+	others := huma.NewErrorWithContext
+	huma.NewErrorWithContext = func(ctx huma.Context, status int, msg string, errs ...error) huma.StatusError {
+		if op := ctx.Operation(); op != nil {
+			if r, ok := op.Metadata[ours].(route); ok {
+				return refusalOf(r, status, msg, errs)
+			}
+		}
+		return others(ctx, status, msg, errs...)
+	}
+}
+
+const ours = "placet"
+
+func refusalOf(r route, status int, msg string, errs []error) *Problem {
+	switch status {
+	case http.StatusBadRequest, http.StatusUnprocessableEntity:
+		return problemOf(malformed(r, msg, errs))
+	case http.StatusUnsupportedMediaType:
+		return problemOf(ErrMedia.Hint("Send it as application/json."))
+	case http.StatusRequestEntityTooLarge:
+		return problemOf(ErrTooLarge)
+	case http.StatusRequestTimeout:
+		return problemOf(ErrSlow)
+	}
+	slog.Error("the HTTP library refused a request", "status", status, "message", msg, "errors", errs)
+	return problemOf(fault.From(errors.New(msg)))
+}
+
+// malformed names the field that is wrong.
+func malformed(r route, msg string, errs []error) error {
+	var words []string
+	for _, err := range errs {
+		var d huma.ErrorDetailer
+		if errors.As(err, &d) {
+			e := d.ErrorDetail()
+			words = append(words, strings.TrimPrefix(fmt.Sprintf("%s: %s", e.Location, e.Message), ": "))
+		}
+	}
+	if len(words) == 0 {
+		words = []string{msg}
+	}
+	err := ErrMalformed.Say("%s.", strings.Join(words, "; "))
+	if r.shape != "" {
+		err = err.Hint("Send %s.", r.shape)
+	}
+	return err
+}

@@ -1,0 +1,179 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/placet-dev/placet/decision"
+	"github.com/placet-dev/placet/internal/display"
+	"github.com/placet-dev/placet/run"
+	"github.com/placet-dev/placet/txn"
+)
+
+// Runs is a page of runs, newest first.
+type Runs struct {
+	Runs []run.Object `json:"runs"`
+	Next string       `json:"next,omitempty" doc:"after=… of the next page; absent on the last one"`
+}
+
+type listRunsIn struct {
+	Page
+	Status string `query:"status" enum:"RUNNING,WAITING_FOR_APPROVAL,COMPLETED,FAILED,CANCELLED,all" default:"all"`
+}
+
+type runOut struct {
+	Status int
+	Body   run.Object
+}
+
+func (s *Server) registerRuns() {
+	add(s, route{method: http.MethodGet, path: "/v1/runs", id: "listRuns", summary: "Runs, newest first; an agent sees those it started"}, s.listRuns)
+	add(s, route{method: http.MethodGet, path: "/v1/runs/{id}", id: "getRun", summary: "One run with its steps"},
+		func(ctx context.Context, c caller, in *idIn) (*body[run.Object], error) {
+			o, err := s.showRun(ctx, c, in.ID)
+			return answer(o, err)
+		})
+	add(s, route{
+		method: http.MethodPost, path: "/v1/runs/{id}/cancel", id: "cancelRun", summary: "End a run that has not ended", scopes: operators, shape: noteShape,
+	}, func(ctx context.Context, c caller, in *byIn) (*body[run.Object], error) {
+		n := in.Body.orNone()
+		if _, _, err := s.readRun(ctx, c, in.ID); err != nil {
+			return nil, err
+		}
+		if err := s.operator(c).Cancel(ctx, in.ID, c.byOr(n.By), n.Note); err != nil {
+			return nil, err
+		}
+		o, err := s.showRun(ctx, c, in.ID)
+		return answer(o, err)
+	})
+	add(s, route{
+		method: http.MethodPost, path: "/v1/runs/{id}/resume", id: "resumeRun", status: http.StatusAccepted, scopes: operators,
+		summary: "Let the daemon go on with a run that was approved, lost or given back",
+	}, s.resumeRun)
+}
+
+func (s *Server) readRun(ctx context.Context, c caller, id string) (r run.Run, now time.Time, err error) {
+	err = txn.View(ctx, s.c.Store, func(tx run.Tx) error {
+		now = tx.Now()
+		r, err = tx.Run(id)
+		if err == nil && (r.Space != s.c.Space || !c.reads() && (r.Principal == "" || r.Principal != c.Principal)) {
+			err = hidden("run", id)
+		}
+		return err
+	})
+	return r, now, err
+}
+
+// stepsShown is how many steps of a run are read at once.
+const stepsShown = 1000
+
+func (s *Server) showRun(ctx context.Context, c caller, id string) (run.Object, error) {
+	r, now, err := s.readRun(ctx, c, id)
+	if err != nil {
+		return run.Object{}, err
+	}
+	o := r.Object(now)
+	for after := int64(0); ; {
+		var steps []run.Step
+		err := txn.View(ctx, s.c.Store, func(tx run.Tx) (err error) {
+			steps, err = tx.Steps(id, after, stepsShown)
+			return err
+		})
+		if err != nil {
+			return o, err
+		}
+		for _, st := range steps {
+			o.Steps = append(o.Steps, s.stepObject(c, r, st))
+			after = st.Index
+		}
+		if len(steps) < stepsShown {
+			return o, nil
+		}
+	}
+}
+
+// stepObject hides the secrets of a step's arguments from whoever did not start the run.
+func (s *Server) stepObject(c caller, r run.Run, st run.Step) run.StepObject {
+	o := st.Object()
+	if r.Principal == c.Principal {
+		return o
+	}
+	m := &display.Mask{}
+	if t, err := s.c.Tools.Lookup(st.Tool); err == nil {
+		m.Teach(t.InputSchema)
+	}
+	m.Learn([]byte(st.Args))
+	o.Args, o.Result = hide(m.JSON, o.Args), hide(m.Scrub, o.Result)
+	if o.Observation != nil {
+		o.Observation.Message = m.Text(o.Observation.Message)
+	}
+	return o
+}
+
+func (s *Server) listRuns(ctx context.Context, c caller, in *listRunsIn) (*body[Runs], error) {
+	q := run.Query{Space: s.c.Space, Status: run.Status(in.Status), Limit: min(in.Limit+1, 500)}
+	if in.Status == "all" {
+		q.Status = ""
+	}
+	list := Runs{Runs: []run.Object{}}
+	err := txn.View(ctx, s.c.Store, func(tx run.Tx) error {
+		list = Runs{Runs: []run.Object{}}
+		after := in.After
+		for range pagesOfOthers {
+			q.After = after
+			rs, err := tx.Runs(q)
+			if err != nil {
+				return err
+			}
+			for _, r := range rs {
+				if c.reads() || r.Principal != "" && r.Principal == c.Principal {
+					if len(list.Runs) == in.Limit {
+						list.Next = after
+						return nil
+					}
+					list.Runs = append(list.Runs, r.Object(tx.Now()))
+				}
+				after = r.ID
+			}
+			if len(rs) < q.Limit {
+				return nil
+			}
+		}
+		list.Next = after
+		return nil
+	})
+	return answer(list, err)
+}
+
+// resumeRun sees that the run can be gone on with, and lets the daemon do it.
+func (s *Server) resumeRun(ctx context.Context, c caller, in *idIn) (*runOut, error) {
+	r, now, err := s.readRun(ctx, c, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	if s.c.Continue == nil {
+		return nil, errNoRuns
+	}
+	var on decision.Decision
+	if r.ApprovalID != "" {
+		if on, err = s.readApproval(ctx, c, r.ApprovalID); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case r.Status.Terminal():
+		err = run.ErrRunState.Say("Run %s has ended: it is %s.", r.ID, r.Status)
+	case r.Status == run.Waiting && on.Status != decision.Approved:
+		err = run.ErrRunState.Say("Run %s waits for approval %s, which is %s.", r.ID, r.ApprovalID, on.Status).
+			Hint("Decide it first: POST /v1/approvals/%s/decide.", r.ApprovalID)
+	case r.Status == run.Running && now.Before(r.LeaseUntil):
+		err = run.ErrRunLeased.Say("Run %s is worked on by %s.", r.ID, r.LeaseOwner)
+	default:
+		err = s.c.Continue(r)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &runOut{http.StatusAccepted, r.Object(now)}, nil
+}

@@ -1,0 +1,199 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"path"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/placet-dev/placet/fault"
+	"github.com/placet-dev/placet/token"
+)
+
+// ServeHTTP admits a request (the host's name, the site it comes from, the whole path,
+// the token, the scope, and only then the body) and carries out its operation.
+func (s *Server) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
+	w := &response{ResponseWriter: rw}
+	began := time.Now()
+	var to route
+	defer func() {
+		s.recovered(w, recover())
+		s.metrics.served(to, w.status, time.Since(began))
+	}()
+	to, r, err := s.admit(w, r)
+	if err != nil {
+		var p *Problem
+		if !errors.As(s.failure(r.Context(), err), &p) {
+			p = problemOf(err)
+		}
+		p.write(w)
+		return
+	}
+	s.mux.ServeHTTP(w, r)
+}
+
+// recovered answers for a panic, which is ours.
+func (s *Server) recovered(w *response, p any) {
+	if p == nil {
+		return
+	}
+	if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+		panic(p)
+	}
+	s.c.Log.Error("a request panicked", "panic", p, "stack", string(debug.Stack()))
+	if w.status == 0 {
+		problemOf(fault.Sentinel(fault.Internal, "internal", "Something failed inside Placet.")).write(w)
+	}
+}
+
+// response notes the status, and gives a client only so long to read the answer.
+type response struct {
+	http.ResponseWriter
+	status int
+}
+
+// WriteHeader is http.ResponseWriter's.
+func (w *response) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
+		_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(answerTimeout))
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write is http.ResponseWriter's.
+func (w *response) Write(b []byte) (int, error) {
+	if w.status == 0 {
+		w.WriteHeader(http.StatusOK)
+	}
+	return w.ResponseWriter.Write(b)
+}
+
+// Unwrap is for http.ResponseController.
+func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (s *Server) admit(w http.ResponseWriter, r *http.Request) (route, *http.Request, error) {
+	if !s.hosts[r.Host] {
+		return route{}, r, ErrHost
+	}
+	if err := sameSite(r); err != nil {
+		return route{}, r, err
+	}
+	to, err := s.route(w, r)
+	if err != nil || to.open {
+		return to, r, err
+	}
+	c, err := s.authenticate(r)
+	if err != nil {
+		return to, r, err
+	}
+	if !to.allows(c.Scope) {
+		return to, r, ErrScope.Say("A token with scope %s may not do that.", c.Scope).Hint("It needs %s.", scopesOf(to))
+	}
+	if err := readBody(w, r); err != nil {
+		return to, r, err
+	}
+	return to, r.WithContext(context.WithValue(r.Context(), callerKey{}, c)), nil
+}
+
+var crossOrigin = http.NewCrossOriginProtection()
+
+// sameSite refuses what a page of another site sent. The standard library's check
+// lets every GET pass, and whatever has neither header.
+func sameSite(r *http.Request) error {
+	if crossOrigin.Check(r) != nil {
+		return ErrCrossSite
+	}
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "", "none", "same-origin":
+	default:
+		return ErrCrossSite
+	}
+	if len(r.Header.Values("Origin")) > 1 {
+		return ErrCrossSite
+	}
+	if o := r.Header.Get("Origin"); o != "" {
+		u, err := url.Parse(o)
+		if err != nil || u.Host != r.Host {
+			return ErrCrossSite
+		}
+	}
+	return nil
+}
+
+// route finds the operation of exactly this path. Nothing is cleaned, redirected or
+// decoded: our paths have no escapes.
+func (s *Server) route(w http.ResponseWriter, r *http.Request) (route, error) {
+	p := r.URL.Path
+	if r.URL.EscapedPath() != p || path.Clean(p) != p {
+		return route{}, ErrNoRoute
+	}
+	if to, ok := s.at(r, r.Method); ok {
+		return to, nil
+	}
+	var allowed []string
+	for _, m := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
+		if _, ok := s.at(r, m); ok {
+			allowed = append(allowed, m)
+		}
+	}
+	if allowed == nil {
+		return route{}, ErrNoRoute
+	}
+	w.Header().Set("Allow", strings.Join(allowed, ", "))
+	return route{}, ErrMethod.Say("%s does not take %s.", p, method(r.Method)).Hint("It takes %s.", strings.Join(allowed, ", "))
+}
+
+// method is a foreign word, cut to a size.
+func method(m string) string { return m[:min(len(m), 20)] }
+
+func (s *Server) at(r *http.Request, m string) (route, bool) {
+	_, pattern := s.mux.Handler(&http.Request{Method: m, Host: r.Host, URL: r.URL})
+	to, ok := s.routes[pattern]
+	return to, ok && to.method == m // HEAD is no GET of ours
+}
+
+func (s *Server) authenticate(r *http.Request) (caller, error) {
+	words := r.Header.Values("Authorization")
+	if len(words) != 1 {
+		return caller{}, token.ErrUnauthenticated.Hint("Send one header Authorization: Bearer TOKEN.")
+	}
+	scheme, secret, _ := strings.Cut(words[0], " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return caller{}, token.ErrUnauthenticated.Hint("Send one header Authorization: Bearer TOKEN.")
+	}
+	t, err := token.Find(r.Context(), s.c.Store, s.c.Space, secret)
+	return caller{t}, err
+}
+
+// readBody takes the whole body, now that it is known whose it is.
+func readBody(w http.ResponseWriter, r *http.Request) error {
+	if r.Body == nil || r.Body == http.NoBody {
+		return nil
+	}
+	if r.ContentLength > MaxBody {
+		return ErrTooLarge.Say("The body has %d bytes; the limit is %d.", r.ContentLength, MaxBody)
+	}
+	c := http.NewResponseController(w)
+	_ = c.SetReadDeadline(time.Now().Add(bodyTimeout))
+	b, err := io.ReadAll(io.LimitReader(r.Body, MaxBody+1))
+	_ = c.SetReadDeadline(time.Time{})
+	var timeout net.Error
+	switch {
+	case errors.As(err, &timeout) && timeout.Timeout():
+		return ErrSlow
+	case err != nil:
+		return ErrMalformed.Say("The body ended before its end.")
+	case len(b) > MaxBody:
+		return ErrTooLarge.Say("The body has more than %d bytes.", MaxBody)
+	}
+	r.Body = io.NopCloser(bytes.NewReader(b))
+	return nil
+}

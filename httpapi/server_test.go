@@ -1,0 +1,48 @@
+package httpapi_test
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestParkDecideAndFollow(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	p := w.park("agent")
+	if p.get("digest") == "" || p.get("expires_at") != "" || !strings.HasSuffix(p.get("url"), "/v1/calls/"+p.get("call_id")) {
+		t.Errorf("pending: %s", p.text)
+	}
+	list := w.want(w.do("reviewer", "GET", "/v1/approvals", ""), 200)
+	if n := len(list.body["approvals"].([]any)); n != 1 || list.body["next"] != nil {
+		t.Errorf("listed: %s", list.text)
+	}
+	a := w.want(w.do("reviewer", "GET", "/v1/approvals/"+p.get("approval_id"), ""), 200, "digest", p.get("digest"), "status", "pending")
+	if m := a.body["metadata"].(map[string]any); m["origin"] != "http" || m["principal"] != "agent" {
+		t.Errorf("metadata: %s", a.text)
+	}
+	at := "/v1/approvals/" + p.get("approval_id") + "/decide"
+	d := w.want(w.do("reviewer", "POST", at, decide(true, p.get("digest"), `"note":"fine"`)), 200, "status", "approved", "decided_by", "reviewer", "note", "fine", "call_status", "pending")
+	if d.body["verified"] != true {
+		t.Errorf("decided: %s", d.text)
+	}
+	w.want(w.do("admin", "POST", at, decide(true, p.get("digest"))), 200, "decided_by", "reviewer") // an identical repeat
+	w.want(w.do("reviewer", "POST", at, decide(false, p.get("digest"))), 409, "reason", "not_pending")
+	w.want(w.do("reviewer", "POST", at, decide(true, p.get("digest"), `"edited_args":{"order":"x"}`)), 409, "reason", "not_pending")
+	w.want(w.do("agent", "GET", "/v1/calls/"+p.get("call_id"), ""), 200, "status", "pending")
+	if len(w.refund.ran()) > 0 {
+		t.Error("deciding ran the tool")
+	}
+}
+
+func TestAllowedCallsAnswerAtOnce(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	r := w.want(w.do("agent", "POST", "/v1/tools/look_up/call", `{"order":"o-7","amount":12345678901234567890}`), 200, "status", "succeeded")
+	if !strings.Contains(r.text, "12345678901234567890") {
+		t.Errorf("a large number changed: %s", r.text)
+	}
+	w.want(w.do("agent", "GET", "/v1/calls/"+r.get("call_id")+"?wait=10s", ""), 200, "status", "succeeded")
+	w.want(w.do("agent", "POST", "/v1/tools/none/call", `{}`), 404, "reason", "unknown_tool")
+	w.want(w.do("agent", "POST", "/v1/tools/look_up/call", `{"amount":1}`), 422, "reason", "invalid_arguments")
+	w.want(w.do("agent", "POST", "/v1/tools/look_up/call", `[1]`), 422, "reason", "invalid_arguments")
+}

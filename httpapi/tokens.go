@@ -1,0 +1,53 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/placet-dev/placet/token"
+)
+
+// Tokens is a page of tokens, newest first.
+type Tokens struct {
+	Tokens []token.Object `json:"tokens"`
+	Next   string         `json:"next,omitempty"`
+}
+
+// NewToken is what a token is made of.
+type NewToken struct {
+	Scope     token.Scope `json:"scope" enum:"agent,reviewer,operator,admin"`
+	Name      string      `json:"name"`
+	Principal string      `json:"principal,omitempty" doc:"who its holder is; the name where it is left out"`
+}
+
+type newTokenIn struct{ Body NewToken }
+
+func (s *Server) registerTokens() {
+	add(s, route{method: http.MethodGet, path: "/v1/tokens", id: "listTokens", summary: "Tokens, newest first, without their secrets", scopes: admins},
+		func(ctx context.Context, _ caller, in *Page) (*body[Tokens], error) {
+			ts, err := token.List(ctx, s.c.Store, token.Query{Space: s.c.Space, After: in.After, Limit: in.Limit})
+			list := Tokens{Tokens: []token.Object{}}
+			for _, t := range ts {
+				list.Tokens = append(list.Tokens, t.Object())
+			}
+			if len(ts) == in.Limit {
+				list.Next = ts[len(ts)-1].ID
+			}
+			return answer(list, err)
+		})
+	add(s, route{
+		method: http.MethodPost, path: "/v1/tokens", id: "createToken", status: http.StatusCreated, scopes: admins,
+		summary: "Make a token; its secret is told this once", shape: `{"scope":"agent","name":"ci"}`,
+	}, func(ctx context.Context, _ caller, in *newTokenIn) (*body[token.Object], error) {
+		b := in.Body
+		t, secret, err := token.Create(ctx, s.c.Store, token.New{Space: s.c.Space, Scope: b.Scope, Name: b.Name, Principal: b.Principal})
+		o := t.Object()
+		o.Secret = secret
+		return answer(o, err)
+	})
+	add(s, route{method: http.MethodDelete, path: "/v1/tokens/{id}", id: "revokeToken", summary: "End a token", scopes: admins},
+		func(ctx context.Context, _ caller, in *idIn) (*body[token.Object], error) {
+			t, err := token.Revoke(ctx, s.c.Store, s.c.Space, in.ID)
+			return answer(t.Object(), err)
+		})
+}
