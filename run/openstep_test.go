@@ -507,11 +507,11 @@ func TestGateTriesAgain(t *testing.T) {
 			f.fail(1, after)
 			o := g.step(s)
 			p := proposes("look", `{}`)
-			v, err := o.Propose(g.ctx, p)
-			if err == nil {
+			if _, err := o.Propose(g.ctx, p); err == nil {
 				t.Fatal("the store's failure was swallowed")
 			}
-			if v, err = o.Propose(g.ctx, p); after {
+			v, err := o.Propose(g.ctx, p)
+			if after {
 				want(t, err, run.ErrRunState) // it is recorded
 			} else {
 				g.want(g.must(v, err), run.VerdictAllowed)
