@@ -16,6 +16,6 @@
 //	res, err := p.Calls.Resume(ctx, waits.ApprovalID, nil)   // runs once
 //
 // The packages, in the order data flows: request (what is wanted), policy (may
-// it), decision (what a person said), tool and call (carrying it out, once),
-// event (what happened), store (where all of it lies).
+// it), decision (what a person said), tool and call (carrying it out, once), run
+// and flow (an agent's steps, a fixed plan), event (what happened), store (where all of it lies).
 package placet

@@ -37,7 +37,7 @@ var law = map[string]string{
 	"store/storetest":  "fault canon txn event tool request policy decision call run job token store internal/id internal/process",
 	"store/sqlite":     "fault canon txn event tool request policy decision call run job token store internal/id internal/migrate",
 	"job":              "fault canon txn event decision internal/id internal/process",
-	"":                 "fault txn event tool request policy decision call run job store",
+	"":                 "fault txn event tool request policy decision call run flow job store",
 	"placettest":       "fault txn event tool request policy decision call run store store/sqlite",
 	"examples":         "", // its tests read README.md; the programs below it may know everything
 	"internal/config":  "fault canon tool request policy policy/rules call",

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/event"
+	"github.com/placet-dev/placet/flow"
 	"github.com/placet-dev/placet/policy"
 	"github.com/placet-dev/placet/run"
 	"github.com/placet-dev/placet/tool"
@@ -49,9 +51,12 @@ type Placet struct {
 
 	every time.Duration
 	log   *slog.Logger
+	flow  run.Config // of every flow's runner
 	mu    sync.Mutex
 	stop  context.CancelCauseFunc
 	done  chan struct{}
+	flows []*flow.Runner
+	over  bool // Stop was called
 }
 
 // ErrStopping is the cause of contexts that end because Stop was called.
@@ -82,17 +87,36 @@ func Open(c Config) (*Placet, error) {
 		c.Log = slog.Default()
 	}
 	runs := run.Config{
-		Store: c.Store, Agent: c.Agent, Policy: c.Policy, Tools: c.Tools, Guards: c.Guards, Observer: c.Observer, Reconcile: c.Reconcile,
+		Store: c.Store, Policy: c.Policy, Tools: c.Tools, Guards: c.Guards, Observer: c.Observer, Reconcile: c.Reconcile,
 		ApprovalTTL: c.ApprovalTTL, GrantTTL: c.GrantTTL, Log: c.Log,
 	}
-	return &Placet{
+	p := &Placet{
 		Calls:    call.NewExecutor(calls),
-		Runs:     run.NewDriver(runs),
-		Gate:     run.NewGate(runs),
 		Operator: decision.Operator{Store: c.Store, Observer: c.Observer},
 		every:    c.Sweep,
 		log:      c.Log,
-	}, nil
+		flow:     runs,
+	}
+	runs.Agent = c.Agent
+	p.Runs, p.Gate = run.NewDriver(runs), run.NewGate(runs)
+	return p, nil
+}
+
+// Flow makes a runner of a flow, with the same store, tools and policy; Stop stops it
+// too. Make one when the program starts, not one for each run. The error is that of
+// flow.NewRunner.
+func (p *Placet) Flow(f flow.Flow) (*flow.Runner, error) {
+	r, err := flow.NewRunner(f, p.flow)
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.flows = append(p.flows, r)
+	if p.over {
+		r.Stop()
+	}
+	return r, nil
 }
 
 // Start looks after overdue approvals and lost attempts in the background until
@@ -144,9 +168,12 @@ func (p *Placet) Stop(ctx context.Context) error {
 	p.Runs.Stop()
 	p.Gate.Stop()
 	p.mu.Lock()
-	stop, done := p.stop, p.done
-	p.stop, p.done = nil, nil
+	stop, done, flows := p.stop, p.done, slices.Clone(p.flows)
+	p.stop, p.done, p.over = nil, nil, true
 	p.mu.Unlock()
+	for _, r := range flows {
+		r.Stop()
+	}
 	if stop != nil {
 		stop(ErrStopping)
 		select {
@@ -155,5 +182,9 @@ func (p *Placet) Stop(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
-	return errors.Join(p.Calls.Wait(ctx), p.Runs.Wait(ctx), p.Gate.Wait(ctx))
+	err := errors.Join(p.Calls.Wait(ctx), p.Runs.Wait(ctx), p.Gate.Wait(ctx))
+	for _, r := range flows {
+		err = errors.Join(err, r.Wait(ctx))
+	}
+	return err
 }

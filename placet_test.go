@@ -12,6 +12,7 @@ import (
 	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/event"
+	"github.com/placet-dev/placet/flow"
 	"github.com/placet-dev/placet/placettest"
 	"github.com/placet-dev/placet/run"
 	"github.com/placet-dev/placet/store/sqlite"
@@ -97,5 +98,49 @@ func TestStopWaitsForTheGate(t *testing.T) {
 	}
 	if err := p.Stop(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+// A flow's runner shares store, tools and policy, and is stopped with the rest.
+func TestFlow(t *testing.T) {
+	t.Parallel()
+	st, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "placet.db"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	tools, err := tool.NewRegistry(tool.MustNew("look", "Look.", tool.ReadOnly,
+		func(context.Context, struct{}) (string, error) { return "seen", nil }, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := placet.Open(placet.Config{Store: st, Tools: tools, Agent: run.AgentFunc(nil)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := flow.Flow{Name: "f", Version: "1", Nodes: []flow.Node{
+		flow.Call{Name: "look", Tool: "look"}, flow.End{Name: "end", ResultFrom: flow.ResultOf("look")},
+	}}
+	if _, err := p.Flow(flow.Flow{}); !errors.Is(err, run.ErrUsage) {
+		t.Errorf("got %v", err)
+	}
+	r, err := p.Flow(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := r.Start(t.Context(), nil, nil); err != nil || got.Result != `"seen"` {
+		t.Errorf("%+v %v", got, err)
+	}
+	if err := p.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	late, err := p.Flow(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []*flow.Runner{r, late} {
+		if _, err := r.Start(t.Context(), nil, nil); !errors.Is(err, run.ErrStopped) {
+			t.Errorf("after Stop: %v", err)
+		}
 	}
 }
