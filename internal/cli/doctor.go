@@ -14,6 +14,7 @@ import (
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/internal/config"
+	"github.com/placet-dev/placet/run"
 	"github.com/placet-dev/placet/store"
 	"github.com/placet-dev/placet/store/sqlite"
 	"github.com/placet-dev/placet/txn"
@@ -181,8 +182,9 @@ const listed = 500
 func lookWork(ctx context.Context, f *findings, st *store.Store, conf *config.Config) error {
 	var pending, granted []decision.Decision
 	var unknown, refused, lost []call.Call
+	var adrift []run.Run
 	overdue := 0
-	err := txn.View(ctx, st, func(tx call.Tx) (err error) {
+	err := txn.View(ctx, st, func(tx run.Tx) (err error) {
 		q := decision.Query{Space: event.MainSpace, Type: decision.Approval, Status: decision.Pending, Open: true, Limit: listed}
 		if pending, err = tx.Decisions(q); err != nil {
 			return err
@@ -200,7 +202,10 @@ func lookWork(ctx context.Context, f *findings, st *store.Store, conf *config.Co
 		if unknown, refused, err = unknownCalls(tx); err != nil {
 			return err
 		}
-		lost, err = tx.LeaseEnded(event.MainSpace, tx.Now(), "", listed)
+		if lost, err = tx.LeaseEnded(event.MainSpace, tx.Now(), "", listed); err != nil {
+			return err
+		}
+		adrift, err = tx.Adrift(event.MainSpace, tx.Now(), "", listed)
 		return err
 	})
 	if err != nil {
@@ -219,6 +224,9 @@ func lookWork(ctx context.Context, f *findings, st *store.Store, conf *config.Co
 	}
 	if n := len(lost); n > 0 {
 		f.attention("lost", "%s of a process that is gone, such as %s: placet resume %[2]s finds out", upTo(n, "call"), lost[0].ID)
+	}
+	if n := len(adrift); n > 0 {
+		f.attention("adrift", "%s that nobody works on, such as %s: placet run resume %[2]s goes on", upTo(n, "run"), adrift[0].ID)
 	}
 	return nil
 }
@@ -262,6 +270,9 @@ func lookGrants(f *findings, granted []decision.Decision, conf *config.Config) {
 		return
 	}
 	for _, d := range granted {
+		if d.Tool == "" { // a flow's: nothing runs by it
+			continue
+		}
 		t, err := conf.Tools.Lookup(d.Tool)
 		switch {
 		case err != nil:

@@ -123,7 +123,11 @@ func TestASignalEndsARunAfterItsStep(t *testing.T) {
 			if r.Status != run.Running || !r.LeaseUntil.IsZero() || r.StepCount != 1 || r.Current.Status != run.Done {
 				t.Fatalf("%s, lease until %s, step %d %s", r.Status, r.LeaseUntil, r.StepCount, r.Current.Status)
 			}
-			out, errs, code := s.run("run", "resume", r.ID)
+			out, errs, code := s.run("doctor")
+			if code != 1 || !strings.Contains(out, "1 run that nobody works on, such as "+r.ID) {
+				t.Errorf("doctor: code %d\n%s%s", code, out, errs)
+			}
+			out, errs, code = s.run("run", "resume", r.ID)
 			if code != 0 {
 				t.Errorf("resume: code %d\n%s%s", code, out, errs)
 			}
