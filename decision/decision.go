@@ -347,6 +347,7 @@ type Query struct {
 	Type   Type
 	Status Status // empty: all
 	Open   bool   // only those an answer can still change
+	Owner  Ref    // what waits on them; zero: anything
 	RunID  string
 	CallID string
 	StepID string

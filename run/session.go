@@ -278,7 +278,7 @@ func allSteps(tx Tx, runID string) ([]Step, error) {
 func allApprovals(tx Tx, r Run) ([]decision.Decision, error) {
 	const page = 500
 	var all []decision.Decision
-	for q := (decision.Query{Space: r.Space, Type: decision.Approval, RunID: r.ID, Limit: page}); r.ApprovalN > 0; {
+	for q := (decision.Query{Space: r.Space, Type: decision.Approval, Owner: r.Ref(), Limit: page}); r.ApprovalN > 0; {
 		ds, err := tx.Decisions(q)
 		if err != nil {
 			return nil, err

@@ -189,6 +189,9 @@ func (x rows) Decisions(q decision.Query) ([]decision.Decision, error) {
 	if q.JobID != "" {
 		w.and(`owner_kind = 'job' AND owner_id = ?`, q.JobID)
 	}
+	if q.Owner.ID != "" {
+		w.and(`owner_kind = ? AND owner_id = ?`, string(q.Owner.Kind), q.Owner.ID)
+	}
 	w.and(`space = ?`, q.Space)
 	w.and(`type = ?`, string(q.Type), q.Type != "")
 	if q.Status == decision.Pending {

@@ -352,6 +352,8 @@ func decisionFilters(w *world) {
 		{Space: "main", CallID: c.ID},
 		{Space: "main", CallID: o.ID},
 		{Space: "other", CallID: o.ID, RunID: "run0"},
+		{Space: "main", Owner: decision.Ref{Kind: decision.OwnerCall, ID: c.ID}},
+		{Space: "main", Owner: decision.Ref{Kind: decision.OwnerRun, ID: c.ID}},
 		{Space: "main", Prefix: "apr_"},
 		{Space: "main", Prefix: "apr%"},
 		{Space: "main", Prefix: all[1].ID},
@@ -366,7 +368,7 @@ func chosen(all []decision.Decision, q decision.Query) (ds []decision.Decision) 
 	for i := len(all) - 1; i >= 0; i-- {
 		d := all[i]
 		if d.Space == q.Space && (q.Type == "" || d.Type == q.Type) && (q.Status == "" || d.Status == q.Status) && (!q.Open || d.Open) &&
-			(q.RunID == "" || d.RunID == q.RunID) && (q.CallID == "" || d.Owner.ID == q.CallID) && (q.After == "" || d.ID < q.After) &&
+			(q.RunID == "" || d.RunID == q.RunID) && (q.CallID == "" || d.Owner.ID == q.CallID) && (q.Owner.ID == "" || d.Owner == q.Owner) && (q.After == "" || d.ID < q.After) &&
 			len(d.ID) >= len(q.Prefix) && d.ID[:len(q.Prefix)] == q.Prefix {
 			ds = append(ds, d)
 		}
