@@ -49,8 +49,11 @@ func (s *session) left(ctx context.Context) error {
 
 // stopped is why this process gave the run back.
 func (s *session) stopped(ctx context.Context) error {
-	if ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil:
 		return context.Cause(ctx)
+	case s.life.Err() != nil:
+		return s.known().errLost()
 	}
 	return ErrStopped
 }
