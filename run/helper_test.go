@@ -560,3 +560,19 @@ func goexit(context.Context, run.StepInput) (run.Proposal, error) {
 	runtime.Goexit()
 	return run.Proposal{}, nil
 }
+
+type requestOf = request.Request
+
+// slowStore takes its time with each commit.
+type slowStore struct {
+	txn.Store
+	spend time.Duration
+}
+
+func (s *slowStore) Update(ctx context.Context, fn func(txn.Tx) error) error {
+	err := s.Store.Update(ctx, fn)
+	wait := time.NewTimer(s.spend)
+	defer wait.Stop()
+	<-wait.C
+	return err
+}
