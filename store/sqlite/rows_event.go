@@ -3,6 +3,8 @@ package sqlite
 import (
 	"strings"
 
+	sqlite3 "modernc.org/sqlite/lib"
+
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/event"
 )
@@ -28,7 +30,11 @@ func (x rows) InsertEvents(es []event.Event) error {
 			args = append(args, e.V, e.Seq, e.Space, e.Stream, e.StreamSeq, e.ID, e.At, string(e.Type), e.Subject,
 				e.Actor, []byte(e.Payload), e.Salt, e.BodyHash, e.PrevHash, e.Hash)
 		}
-		if _, err := x.h.exec(insertEventsSQL[n], args...); err != nil {
+		_, err := x.h.exec(insertEventsSQL[n], args...)
+		if code(err) == sqlite3.SQLITE_CONSTRAINT_UNIQUE { // appended behind a head that is not the stream's end any more
+			return decision.ErrMoved.Say("Stream %s changed in the meantime; nothing was written.", es[0].Stream)
+		}
+		if err != nil {
 			return err
 		}
 		es = es[n:]
