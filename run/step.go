@@ -269,6 +269,9 @@ func (r Run) advance(cmd Advance, now time.Time) (Change, error) {
 	if r.Current.Status.open() {
 		return Change{}, r.at()
 	}
+	if s := r.Current; s.Observation == WasInterrupted && s.Kind == CallTool && r.Repeats > 0 {
+		r.Repeats-- // it was not carried out to its end: proposing it once more is no loop
+	}
 	if hit := r.limit(now); hit != nil {
 		ch := Change{Next: r, Events: []event.Event{r.event(hit.told, event.System, hit.payload)}}
 		return ch.Then(End{Hold: cmd.Hold, Status: Failed, Reason: hit.reason, Detail: hit.detail}, now)
