@@ -48,6 +48,16 @@ type ReconcileFunc func(ctx context.Context, i InterruptedStep) (Reconciliation,
 
 // takeOver takes a running run whose process was lost, or gave it back.
 func (e *engine) takeOver(ctx context.Context, r Run) (*session, Run, error) {
+	for range judgeTries {
+		s, now, err := e.tryTakeOver(ctx, r)
+		if !errors.Is(err, decision.ErrMoved) {
+			return s, now, err
+		}
+	}
+	return nil, r, ErrRunState.Say("Run %s changed while it was taken over, %d times in a row; nothing was started.", r.ID, judgeTries).Hint("Try again.")
+}
+
+func (e *engine) tryTakeOver(ctx context.Context, r Run) (*session, Run, error) {
 	var c *call.Case
 	err := txn.View(ctx, e.conf.Store, func(tx Tx) (err error) {
 		if r, err = e.find(tx, r.ID); err != nil {
@@ -77,8 +87,6 @@ func (e *engine) takeOver(ctx context.Context, r Run) (*session, Run, error) {
 		return e.loseCall(w, c)
 	})
 	switch {
-	case errors.Is(err, decision.ErrMoved):
-		return nil, r, ErrRunState.Say("Another process took run %s over first.", r.ID).Because(err)
 	case err != nil || s == nil:
 		return nil, next, err
 	case next.Current.Status == Interrupted:
