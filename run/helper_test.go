@@ -576,3 +576,9 @@ func (s *slowStore) Update(ctx context.Context, fn func(txn.Tx) error) error {
 	<-wait.C
 	return err
 }
+
+// stored reads a run past any world.
+func stored(ctx context.Context, st txn.Store, id string) (r run.Run, err error) {
+	err = txn.View(ctx, st, func(tx store.Tx) (err error) { r, err = tx.Run(id); return err })
+	return r, err
+}
