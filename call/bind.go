@@ -28,7 +28,7 @@ func (s subject) bound() error {
 // the original arguments, all four; then whose it is, who asks and their metadata,
 // which the policy sees.
 func belongs(d decision.Decision, c Call) bool {
-	return d.RunID == c.RunID && d.CallID == c.approvedAs() && d.StepID == c.StepID && d.Tool == c.Tool && d.ArgsDigest == c.ArgsDigest &&
+	return d.Type == decision.Approval && d.Owner == c.Root() && d.RunID == c.RunID && d.CallID == c.approvedAs() && d.StepID == c.StepID && d.Tool == c.Tool && d.ArgsDigest == c.ArgsDigest &&
 		d.Space == c.Space && d.RequestedBy == c.Principal && maps.Equal(d.Metadata, c.Metadata)
 }
 

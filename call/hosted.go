@@ -25,9 +25,10 @@ type Site struct {
 	RunID      string
 	StepID     string
 	Space      string
+	ApprovalID string // the step's latest
+	Approvals  int64  // how many the run has had
 	Tool       string // that the step is to call
 	ArgsDigest string
-	Approvals  int64 // how many approvals the run has had
 	Principal  string
 	Metadata   map[string]string
 
@@ -96,7 +97,7 @@ func (e *Executor) OpenCase(tx Tx, site Site, callID, approvalID string) (*Case,
 
 // has holds a stored call against the step that it hangs below.
 func (s Site) has(c Call) bool {
-	return c.RunID == s.RunID && c.StepID == s.StepID && c.Space == s.Space && c.Tool == s.Tool && c.ArgsDigest == s.ArgsDigest &&
+	return c.RunID == s.RunID && c.StepID == s.StepID && c.Space == s.Space && c.ApprovalID == s.ApprovalID && c.Tool == s.Tool && c.ArgsDigest == s.ArgsDigest &&
 		c.Principal == s.Principal && maps.Equal(c.Metadata, s.Metadata)
 }
 

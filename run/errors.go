@@ -56,7 +56,18 @@ func LeasedOf(err error) (Leased, bool) {
 
 func (r Run) errLeased() error {
 	return ErrRunLeased.Say("Run %s is worked on by %s until %s.", r.ID, r.LeaseOwner, r.LeaseUntil.UTC().Format(time.RFC3339)).
-		Hint("Try again after that.").With(Leased{r.ID, r.LeaseOwner, r.LeaseUntil})
+		Hint("Try again after that.").With(Leased{r.ID, r.LeaseOwner, r.leaseEnd()})
+}
+
+// lastYear is the last that JSON can tell of.
+const lastYear = 9999
+
+// leaseEnd is when the lease ends, as anybody can be told.
+func (r Run) leaseEnd() time.Time {
+	if r.LeaseUntil.Year() > lastYear {
+		return time.Date(lastYear, time.December, 31, 0, 0, 0, 0, time.UTC)
+	}
+	return r.LeaseUntil
 }
 
 func (r Run) errState() error {

@@ -126,13 +126,13 @@ func (e *engine) readPaused(ctx context.Context, runID string) (paused, error) {
 // it is gone on with by nobody. [ErrApprovalHash].
 func (r Run) whole() error {
 	s := r.Current
-	ended := s.Status != Deciding && s.Status != AwaitingApproval
 	switch {
 	case r.Reason != "" || !r.FinishedAt.IsZero():
 	case s.ID == "" || s.RunID != r.ID || s.Index != r.StepCount:
 	case s.Status == Deciding && (s.CallID != "" || s.ApprovalID != ""):
 	case s.Status == Executing && (s.CallID == "" || s.Kind != CallTool):
-	case r.Flow.Name == "" && s.Node != "" && !ended:
+	case s.ApprovalID != "" && s.ApprovalID != r.ApprovalID:
+	case s.CallID != "" && (r.Flow.Name == "" && s.Node != "" || !s.sealed()):
 	default:
 		return nil
 	}
@@ -140,17 +140,23 @@ func (r Run) whole() error {
 		Hint("It was altered in the store. Cancel the run: placet run cancel %s.", r.ID)
 }
 
+// sealed reports whether the arguments of a step are those that its digest was made of.
+func (s Step) sealed() bool {
+	digest, err := request.ArgsDigest([]byte(s.Args))
+	return err == nil && digest == s.ArgsDigest
+}
+
 // bound holds the record that the run waits on against the run: [ErrApprovalHash].
 func (r Run) bound(d decision.Decision) error {
 	s := r.Current
 	digest, err := request.ArgsDigest([]byte(s.Args))
-	fits := err == nil && s.Status == AwaitingApproval && s.ApprovalID == d.ID && r.ApprovalID == d.ID && d.N == r.ApprovalN &&
+	fits := err == nil && d.Type == decision.Approval && s.Status == AwaitingApproval && s.ApprovalID == d.ID && r.ApprovalID == d.ID && d.N == r.ApprovalN &&
 		d.Owner == r.Ref() && d.RunID == r.ID && d.Space == r.Space && d.Tool == s.Tool && d.ArgsDigest == digest &&
 		d.RequestedBy == r.Principal && maps.Equal(d.Metadata, r.Metadata) && r.whole() == nil
 	if s.CallID == "" {
 		fits = fits && s.Kind == AskApproval && d.Node == s.Node && d.StepID == ""
 	} else {
-		fits = fits && s.Kind == CallTool && s.ArgsDigest == digest && d.Node == "" && d.StepID == s.ID
+		fits = fits && s.Kind == CallTool && d.Node == "" && d.StepID == s.ID
 	}
 	if fits {
 		return nil

@@ -224,7 +224,7 @@ func (s *session) site() call.Site { return s.known().site() }
 func (r Run) site() call.Site {
 	return call.Site{
 		RunID: r.ID, StepID: r.Current.ID, Approvals: r.ApprovalN, Principal: r.Principal, Metadata: r.Metadata,
-		Space: r.Space, Tool: r.Current.Tool, ArgsDigest: r.Current.ArgsDigest,
+		Space: r.Space, ApprovalID: r.Current.ApprovalID, Tool: r.Current.Tool, ArgsDigest: r.Current.ArgsDigest,
 		Goal: r.Goal, Index: int(r.Current.Index), ApprovalTTL: r.Limits.ApprovalTTL, GrantTTL: r.Limits.GrantTTL,
 	}
 }
