@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/placet-dev/placet/call"
+	"github.com/placet-dev/placet/placettest"
+	"github.com/placet-dev/placet/run"
 	"github.com/placet-dev/placet/tool"
 	"github.com/placet-dev/placet/txn"
 )
@@ -40,4 +42,9 @@ func resume(t *testing.T, calls *call.Executor, waits *call.PendingError) call.R
 		t.Fatal(err)
 	}
 	return res
+}
+
+func txnView(t *testing.T, p *placettest.Process, fn func(run.Tx) error) error {
+	t.Helper()
+	return txn.View(t.Context(), p.Store, fn)
 }
