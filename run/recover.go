@@ -135,7 +135,9 @@ func (s *session) settle(ctx context.Context) error {
 	r := s.known()
 	var c *call.Case
 	err := txn.View(ctx, s.e.conf.Store, func(tx Tx) (err error) {
-		c, err = s.e.calls.OpenCase(tx, r.site(), r.Current.CallID, "")
+		// Under its approval: where the attempt is lost with an earlier life of the store,
+		// only that says what may have run.
+		c, err = s.e.calls.OpenCase(tx, r.site(), r.Current.CallID, r.Current.ApprovalID)
 		return err
 	})
 	if err != nil {
