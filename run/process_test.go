@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 	}
 	flag.Parse()
 	if !flagSet("rapid.checks") { // fewer where everything is slow, longer stories than the library's own
-		_ = flag.Set("rapid.checks", fmt.Sprint(rounds(100)))
+		_ = flag.Set("rapid.checks", fmt.Sprint(rounds(60)))
 		_ = flag.Set("rapid.steps", "50")
 	}
 	goleak.VerifyTestMain(m)
