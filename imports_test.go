@@ -37,6 +37,8 @@ var law = map[string]string{
 	"store/storetest":  "fault canon txn event tool request policy decision call run job token store internal/id internal/process",
 	"store/sqlite":     "fault canon txn event tool request policy decision call run job token store internal/id internal/migrate",
 	"job":              "fault canon txn event decision internal/id internal/process",
+	"httpapi":          "fault canon txn event tool request policy decision call run job token internal/id internal/display",
+	"internal/daemon":  "*",
 	"":                 "fault txn event tool request policy decision call run flow job store",
 	"placettest":       "fault txn event tool request policy decision call run store store/sqlite",
 	"examples":         "", // its tests read README.md; the programs below it may know everything
@@ -62,6 +64,7 @@ var thirdParty = map[string]string{
 	"store/sqlite":    "modernc.org/sqlite modernc.org/libc",
 	"internal/cli":    "github.com/spf13/cobra github.com/spf13/pflag",
 	"internal/bench":  "modernc.org/sqlite",
+	"httpapi":         "github.com/danielgtaylor/huma github.com/prometheus/client_golang github.com/prometheus/common github.com/go-json-experiment/json",
 }
 
 type pkg struct {

@@ -61,8 +61,6 @@ func (s *Server) registerCalls() {
 type wholeCall struct {
 	call.Call
 	attempts []call.Attempt
-	schemas  [][]byte
-	docs     [][]byte
 	at       event.Cursor // end of its stream when it was read
 }
 

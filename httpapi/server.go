@@ -202,7 +202,6 @@ type route struct {
 	scopes       []token.Scope // who may; nil: whoever has a token
 	open         bool          // without a token
 	status       int           // of success; 0: 200
-	also         map[int]string
 	shape        string // of the body, told to whoever sends another
 }
 

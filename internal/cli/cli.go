@@ -181,7 +181,7 @@ var groups = []struct {
 	{"run", "Run an agent:", []func(*app) *cobra.Command{newRunCommand, newRunsCommand, newCancelCommand}},
 	{"decide", "Decide:", []func(*app) *cobra.Command{newInboxCommand, newApprovalsCommand, newShowCommand, newApproveCommand, newRejectCommand}},
 	{"record", "The record:", []func(*app) *cobra.Command{newEventsCommand, newVerifyCommand, newCanonCommand, newDigestCommand}},
-	{"operate", "Operate:", []func(*app) *cobra.Command{newDBCommand, newDoctorCommand, newVersionCommand}},
+	{"operate", "Operate:", []func(*app) *cobra.Command{newServeCommand, newTokenCommand, newDBCommand, newDoctorCommand, newVersionCommand}},
 }
 
 // checkArgs makes every complaint about arguments a usage error.

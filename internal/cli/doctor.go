@@ -76,6 +76,7 @@ func (a *app) doctor(ctx context.Context) error {
 	var f findings
 	conf := a.lookConfig(&f)
 	a.lookStore(ctx, &f, conf)
+	a.lookDaemon(ctx, &f)
 	a.tellFindings(f)
 	if !f.sound() {
 		return exitCode(exitFailed)

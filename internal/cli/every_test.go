@@ -317,6 +317,12 @@ func (e *every) lines(t *testing.T, c *cobra.Command) [][]string {
 			{"--goal", "goal" + hostile, "--", "sh", filepath.Join(e.dir, "fails.agent.sh")}, append(goal, "--", "./x"+hostile),
 		}
 	}
+	if has("listen") { // none that could be listened on: it would serve
+		lines = [][]string{{"--listen", "127.0.0.1:99999"}, {"--listen", "x" + hostile}, {"--listen", "127.0.0.1:1", "--grant-ttl", "-1s"}}
+	}
+	if has("scope") {
+		lines = [][]string{{"--scope", "agent", "--name", "bot", "--principal", "p" + sly}, {"--scope", "x" + hostile, "--name", "n" + hostile}}
+	}
 	if has("yes") {
 		lines = each(lines, []string{"--yes"})
 	}

@@ -69,6 +69,8 @@ func (s *runStartCommand) args(c *cobra.Command, args []string) error {
 		return use("A run needs a goal.", "Add --goal TEXT.")
 	case len(args) > 0 && c.Flags().Changed("agent"):
 		return use("--agent and a program behind -- cannot stand together.", "Give one of them.")
+	case len(args) > 0 && s.daemon:
+		return use("The daemon works only with agents of its configuration.", "Add --agent NAME in place of the program, or leave --daemon out.")
 	case len(args) == 0 && !c.Flags().Changed("agent"):
 		return use("A run needs an agent.", "Add --agent NAME, or -- and a program.")
 	}
@@ -76,10 +78,6 @@ func (s *runStartCommand) args(c *cobra.Command, args []string) error {
 }
 
 func (s *runStartCommand) run(ctx context.Context, argv []string) error {
-	if s.daemon {
-		return fault.New(fault.Unavailable, "--daemon needs a daemon: placet serve comes later.").
-			Hint("Leave --daemon out; placet run resume goes on with the run once it is approved.")
-	}
 	limits, err := s.readLimits()
 	if err != nil {
 		return err
@@ -104,6 +102,9 @@ func (s *runStartCommand) run(ctx context.Context, argv []string) error {
 	}
 	defer st.Close()
 	w := s.working(ctx, st, conf, agent)
+	if s.daemon {
+		return w.leave(ctx, s.goal, limits, ref)
+	}
 	return w.do(func(ctx context.Context) (run.Run, error) {
 		return w.driver.Start(ctx, s.goal, limits, run.As(principal()), run.By(ref))
 	})

@@ -1,0 +1,53 @@
+package httpapi
+
+import (
+	"bufio"
+	"context"
+	stdjson "encoding/json"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/placet-dev/placet/event"
+	"github.com/placet-dev/placet/fault"
+)
+
+// Follow tells fn of each event behind a cursor, as they come, until ctx ends, fn
+// answers with an error, or the daemon stops: [ErrShutdown]. stream may be empty: all.
+func (c *Client) Follow(ctx context.Context, stream string, after event.Cursor, fn func(event.Object) error) error {
+	res, err := c.send(ctx, http.MethodGet, query(at("events"), "stream", stream, "after", string(after)), nil, []string{"Accept", "text/event-stream"})
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		b, _ := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
+		return refused(res.StatusCode, b)
+	}
+	lines := bufio.NewReader(res.Body)
+	name := ""
+	for {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			return unreachable(ctx, err)
+		}
+		field, value, _ := strings.Cut(strings.TrimRight(line, "\n"), ": ")
+		switch field {
+		case "event":
+			name = value
+		case "data":
+			if name == "shutdown" {
+				return ErrShutdown
+			}
+			var o event.Object
+			if err := stdjson.Unmarshal([]byte(value), &o); err != nil {
+				return fault.New(fault.Internal, "The daemon's event cannot be read.").Because(err)
+			}
+			if err := fn(o); err != nil {
+				return err
+			}
+		case "":
+			name = ""
+		}
+	}
+}

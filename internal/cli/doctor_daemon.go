@@ -1,0 +1,35 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// patienceOfDoctor bounds how long a daemon may take to say how it is.
+const patienceOfDoctor = 5 * time.Second
+
+// lookDaemon asks the daemon, where one has the store.
+func (a *app) lookDaemon(ctx context.Context, f *findings) {
+	c, err := a.client()
+	switch {
+	case errors.Is(err, errNoDaemon):
+		f.note("daemon", "None serves this store: what is approved waits for placet resume.")
+		return
+	case err != nil:
+		f.failed("daemon", err)
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, patienceOfDoctor)
+	defer cancel()
+	if err := c.Ready(ctx); err != nil {
+		f.failed("daemon", err)
+		return
+	}
+	who, err := c.Whoami(ctx)
+	if err != nil {
+		f.failed("daemon", err)
+		return
+	}
+	f.ok("daemon", "It is ready, and takes us for %s with scope %s.", who.Principal, who.Scope)
+}

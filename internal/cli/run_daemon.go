@@ -1,0 +1,29 @@
+package cli
+
+import (
+	"context"
+	"errors"
+
+	"github.com/placet-dev/placet/run"
+)
+
+// leave makes a run that the daemon works on, also one that is started later.
+func (w working) leave(ctx context.Context, goal string, limits run.Limits, ref run.AgentRef) error {
+	r, err := w.driver.Leave(ctx, goal, limits, run.As(principal()), run.By(ref))
+	if err != nil {
+		return err
+	}
+	if _, err := w.client(); errors.Is(err, errNoDaemon) {
+		w.note("No daemon serves this store now: %s", own(w.withGlobals("serve")))
+	}
+	if w.json {
+		o, err := readRun(ctx, w.store, r.ID)
+		if err == nil {
+			w.emit(w.runObject(o, false))
+		}
+		return err
+	}
+	w.say("Run %s is left to the daemon.", own(r.ID))
+	w.say("Follow it: %s", own(w.withGlobals("events", "run:"+r.ID, "--follow")))
+	return nil
+}

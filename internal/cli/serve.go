@@ -1,0 +1,97 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/placet-dev/placet/fault"
+	"github.com/placet-dev/placet/internal/daemon"
+)
+
+type serveCommand struct {
+	*app
+	listen   string
+	hosts    []string
+	grantTTL time.Duration
+	mayOwn   bool
+}
+
+func newServeCommand(a *app) *cobra.Command {
+	s := &serveCommand{app: a}
+	c := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve the store over HTTP, carry out what is approved, look after jobs",
+		Long: `Serves the store over HTTP and a Unix socket beside it, until it is interrupted.
+Calls that came in over HTTP run by themselves once a person has agreed; those of
+placet call wait for placet resume as ever. Agents and reviewers need tokens:
+see placet token create.`,
+		Example: `  placet serve
+  placet token create --scope agent --name ci`,
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return s.run(c.Context()) },
+	}
+	f := c.Flags()
+	f.StringVar(&s.listen, "listen", daemon.DefaultListen, "`ADDRESS` to listen on; beyond loopback put TLS in front of it")
+	f.StringSliceVar(&s.hosts, "host", nil, "further `NAME:PORT` that it goes by; requests for other names are refused")
+	f.DurationVar(&s.grantTTL, "grant-ttl", daemon.DefaultGrantTTL, "how long a yes to what the daemon runs may stay unused")
+	f.BoolVar(&s.mayOwn, "may-own", false, "let principals decide what they asked for themselves")
+	return c
+}
+
+func (s *serveCommand) run(ctx context.Context) error {
+	conf, err := s.load()
+	if err != nil {
+		return err
+	}
+	path, err := s.placeForDB()
+	if err != nil {
+		return err
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return fault.New(fault.Unavailable, "This program's own file cannot be found, so it could start no jobs.").Because(err)
+	}
+	if conf.Path == "" {
+		s.note("No configuration was found, so there are no tools: run placet init, or give --config FILE.")
+	}
+	return daemon.Serve(ctx, daemon.Config{
+		DB: path, Conf: conf, Listen: s.listen, Hosts: s.hosts, GrantTTL: s.grantTTL, MayOwn: s.mayOwn, Principal: principal(),
+		Program: []string{program}, Ready: s.told, Log: s.logger(),
+	})
+}
+
+// placeForDB is the database's path, with the home made where it is missing.
+func (a *app) placeForDB() (string, error) {
+	path, err := a.dbPath()
+	if err != nil {
+		return "", err
+	}
+	if home, err := homePath(); err == nil && filepath.Dir(path) == home {
+		if err := os.MkdirAll(home, 0o700); err != nil {
+			return "", fault.New(fault.Invalid, "The folder %s cannot be made.", home).Hint("Give --db PATH, or set PLACET_HOME.").Because(err)
+		}
+	}
+	return path, nil
+}
+
+// told says how the daemon is reached.
+func (s *serveCommand) told(d daemon.Started) {
+	if s.json {
+		s.emitMasked(encode(struct {
+			daemon.Found
+			TokenFile string `json:"token_file"`
+		}{d.Found, d.TokenFile}))
+		return
+	}
+	s.say("Placet serves at %s (process %d).", own(d.URL), d.PID)
+	if d.Socket != "" {
+		s.say("  socket       %s", own(d.Socket))
+	}
+	s.say("  admin token  %s", own(d.TokenFile))
+	s.say("  agents and reviewers need tokens of their own: %s", own(s.withGlobals("token", "create", "--scope", "agent", "--name", "NAME")))
+	s.note("An agent that runs as uid %d can read that file and decide for itself: give it another user.", os.Getuid())
+}

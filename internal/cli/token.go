@@ -1,0 +1,173 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/placet-dev/placet/event"
+	"github.com/placet-dev/placet/internal/id"
+	"github.com/placet-dev/placet/store"
+	"github.com/placet-dev/placet/token"
+)
+
+func newTokenCommand(a *app) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "token",
+		Short: "Make, list and revoke the tokens by which others speak to the daemon",
+		Args:  subcommand,
+		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(newTokenCreateCommand(a), newTokenListCommand(a), newTokenRevokeCommand(a))
+	return c
+}
+
+func newTokenCreateCommand(a *app) *cobra.Command {
+	var n token.New
+	var scope string
+	c := &cobra.Command{
+		Use:   "create",
+		Short: "Make a token; it is shown this once",
+		Long: `Makes a token. agent asks for things and never decides; reviewer decides; operator
+cancels, resumes and manages; admin does everything. Tokens with the same principal
+are one person: nobody decides what they asked for themselves.`,
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if scope == "" || n.Name == "" {
+				return use("A token needs a scope and a name.", "Add --scope agent|reviewer|operator|admin and --name NAME.")
+			}
+			n.Scope, n.Space = token.Scope(scope), event.MainSpace
+			return a.createToken(c.Context(), n)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&scope, "scope", "", "agent, reviewer, operator or admin")
+	f.StringVar(&n.Name, "name", "", "`NAME` of who or what will hold it")
+	f.StringVar(&n.Principal, "principal", "", "`NAME` of who that proves to be (default the token's name)")
+	return c
+}
+
+func (a *app) createToken(ctx context.Context, n token.New) error {
+	st, err := a.create(ctx)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	t, secret, err := token.Create(ctx, st, n)
+	if err != nil {
+		return err
+	}
+	o := t.Object()
+	o.Secret = secret
+	if a.json {
+		a.emitMasked(encode(o)) // it is shown this once
+		return nil
+	}
+	a.say("%s", own(secret))
+	a.note("This is shown only once. It is %s, with scope %s.", own(t.ID), own(t.Scope))
+	return nil
+}
+
+func newTokenListCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "List the tokens, newest first, without what is secret about them",
+		Args:  noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			st, err := a.read(c.Context())
+			if err != nil {
+				return err
+			}
+			defer st.Close()
+			return a.listTokens(c.Context(), st)
+		},
+	}
+}
+
+func (a *app) listTokens(ctx context.Context, st *store.Store) error {
+	tab := a.table("id", "scope", "name", "principal", "created", "revoked")
+	n := 0
+	for after := ""; ; {
+		ts, err := token.List(ctx, st, token.Query{Space: event.MainSpace, After: after, Limit: 500})
+		if err != nil {
+			return err
+		}
+		for _, t := range ts {
+			after = t.ID
+			n++
+			if a.json {
+				a.emitMasked(encode(t.Object()))
+				continue
+			}
+			tab.row(t.ID, string(t.Scope), t.Name, t.Principal, stamp(t.CreatedAt), stamp(t.RevokedAt))
+		}
+		if len(ts) < 500 {
+			break
+		}
+	}
+	switch {
+	case a.json:
+	case n == 0:
+		a.note("None.")
+	default:
+		tab.print()
+	}
+	return nil
+}
+
+func newTokenRevokeCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "revoke ID",
+		Short: "End a token",
+		Args:  oneArg("ID", ""),
+		RunE: func(c *cobra.Command, args []string) error {
+			st, err := a.write(c.Context())
+			if err != nil {
+				return err
+			}
+			defer st.Close()
+			return a.revokeToken(c.Context(), st, args[0])
+		},
+	}
+}
+
+func (a *app) revokeToken(ctx context.Context, st *store.Store, given string) error {
+	found, err := a.findToken(ctx, st, given)
+	if err != nil {
+		return err
+	}
+	t, err := token.Revoke(ctx, st, event.MainSpace, found)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		a.emitMasked(encode(t.Object()))
+		return nil
+	}
+	a.say("Token %s is revoked.", own(t.ID))
+	return nil
+}
+
+// findToken completes an id of which the beginning was given.
+func (a *app) findToken(ctx context.Context, st *store.Store, given string) (string, error) {
+	if id.Has(id.Token, given) {
+		return given, nil
+	}
+	if len(given) <= len(id.Token) || given[:len(id.Token)] != id.Token {
+		return "", token.ErrNotFound.Say("%s is not the id of a token.", quote(given)).Hint("Here an id begins with %s.", id.Token)
+	}
+	ts, err := token.List(ctx, st, token.Query{Space: event.MainSpace, Prefix: given, Limit: maxCandidates + 1})
+	var found []string
+	for _, t := range ts {
+		found = append(found, t.ID)
+	}
+	switch {
+	case err != nil:
+		return "", err
+	case len(found) == 0:
+		return "", token.ErrNotFound.Say("No token has an id that begins with %s.", given)
+	case len(found) > 1:
+		return "", ambiguous(given, "token", found)
+	}
+	return found[0], nil
+}

@@ -1,0 +1,189 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/placet-dev/placet/event"
+	"github.com/placet-dev/placet/fault"
+	"github.com/placet-dev/placet/store"
+	"github.com/placet-dev/placet/token"
+)
+
+// Home is where a daemon's own files lie: beside the database.
+type Home struct{ db string }
+
+// HomeOf is the home of a database, by its real path. The file need not be there yet.
+func HomeOf(db string) (Home, error) {
+	abs, err := filepath.Abs(db)
+	if err != nil {
+		return Home{}, err
+	}
+	real, err := filepath.EvalSymlinks(abs)
+	if errors.Is(err, fs.ErrNotExist) {
+		var dir string
+		if dir, err = filepath.EvalSymlinks(filepath.Dir(abs)); err == nil {
+			real = filepath.Join(dir, filepath.Base(abs))
+		}
+	}
+	return Home{real}, err
+}
+
+func (h Home) lockFile() string  { return h.db + ".serve.lock" }
+func (h Home) foundFile() string { return h.db + ".serve.json" }
+
+// Socket is the Unix socket's path.
+func (h Home) Socket() string { return h.db + ".sock" }
+
+// TokenFile has the secret of the home's admin token.
+func (h Home) TokenFile() string { return h.db + ".admin-token" }
+
+// JobsDir is where jobs work.
+func (h Home) JobsDir() string { return h.db + ".jobs" }
+
+// ErrServed: another daemon has the store.
+var ErrServed = fault.Sentinel(fault.Conflict, "already_served", "Another placet serve has this store.")
+
+// lock takes the home for as long as the file is open.
+func (h Home) lock() (*os.File, error) {
+	f, err := os.OpenFile(h.lockFile(), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("take the lock of %s: %w", h.db, err)
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		f.Close()
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, ErrServed.Say("Another placet serve has the store %s.", h.db)
+		}
+		return nil, fmt.Errorf("lock %s: %w", h.lockFile(), err)
+	}
+	return f, nil
+}
+
+// Served reports whether a daemon has the store now: then its discovery file is true.
+func (h Home) Served() bool {
+	f, err := os.OpenFile(h.lockFile(), os.O_RDWR|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	err = unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB)
+	return errors.Is(err, unix.EWOULDBLOCK)
+}
+
+// Found is how a daemon is reached. It never has a token.
+type Found struct {
+	URL    string `json:"url"`
+	PID    int    `json:"pid"`
+	Socket string `json:"socket,omitempty"`
+}
+
+// Find says how the daemon is reached that has the store now.
+func (h Home) Find() (Found, error) {
+	if !h.Served() {
+		return Found{}, fs.ErrNotExist
+	}
+	b, err := os.ReadFile(h.foundFile())
+	if err != nil {
+		return Found{}, err
+	}
+	var f Found
+	return f, json.Unmarshal(b, &f)
+}
+
+func (h Home) tell(f Found) error {
+	b, err := json.Marshal(f)
+	if err != nil {
+		return err
+	}
+	return writePrivate(h.foundFile(), append(b, '\n'))
+}
+
+// writePrivate replaces a file by a whole one that only its owner reads.
+func writePrivate(path string, b []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".placet-*") // 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(b)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
+
+// Token reads the home's admin token. A file that others can read is refused.
+func (h Home) Token() (string, error) {
+	f, err := os.OpenFile(h.TokenFile(), os.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	fi, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	if fi.Mode().Perm()&0o077 != 0 {
+		return "", fault.New(fault.Forbidden, "Others can read %s.", h.TokenFile()).Hint("Run chmod 600 on it, and revoke the token if somebody may have read it.")
+	}
+	b := make([]byte, 1024)
+	n, err := f.Read(b)
+	if err != nil {
+		return "", err
+	}
+	return strings.TrimSpace(string(b[:n])), nil
+}
+
+// admit makes sure that the home has an admin token that is good, and returns it.
+func (h Home) admit(ctx context.Context, st *store.Store, principal string) (token.Token, error) {
+	secret, err := h.Token()
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return token.Token{}, err
+	}
+	if err == nil {
+		t, err := token.Find(ctx, st, event.MainSpace, secret)
+		if err == nil && t.Scope == token.Admin || err != nil && !errors.Is(err, token.ErrUnauthenticated) {
+			return t, err
+		}
+	}
+	t, secret, err := token.Create(ctx, st, token.New{Space: event.MainSpace, Scope: token.Admin, Name: "home", Principal: principal})
+	if err != nil {
+		return t, err
+	}
+	return t, writePrivate(h.TokenFile(), []byte(secret+"\n"))
+}
+
+// maxSocketPath is what a socket's address has room for everywhere.
+const maxSocketPath = 100
+
+// listenSocket listens where only the store's user reaches. The lock is held, so what
+// lies there is nobody's.
+func (h Home) listenSocket() (net.Listener, error) {
+	path := h.Socket()
+	if len(path) > maxSocketPath {
+		return nil, fmt.Errorf("the path %s is too long for a socket", path)
+	}
+	if fi, err := os.Lstat(path); err == nil && fi.Mode()&fs.ModeSocket != 0 {
+		if err := os.Remove(path); err != nil {
+			return nil, err
+		}
+	}
+	before := syscall.Umask(0o177) // there is no moment in which others could connect
+	l, err := net.Listen("unix", path)
+	syscall.Umask(before)
+	if err != nil {
+		return nil, err
+	}
+	return l, os.Chmod(path, 0o600)
+}
