@@ -274,4 +274,3 @@ func (s *Server) renew(ctx context.Context, c caller, in *renewIn) (*body[Leased
 	until, err := s.calls.Renew(ctx, c.Principal, in.ID, in.Body.Fence)
 	return answer(Leased{txn.Stamp(until)}, err)
 }
-

@@ -38,7 +38,9 @@ func NewClient(address, secret string) *Client {
 
 // NewSocketClient is a client of the daemon behind that Unix socket.
 func NewSocketClient(path, secret string) *Client {
-	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return (&net.Dialer{}).DialContext(ctx, "unix", path) }
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", path)
+	}
 	return &Client{URL: "http://" + SocketHost, Token: secret, HTTP: plainHTTP(dial)}
 }
 

@@ -143,4 +143,3 @@ func (f *follower) send(text string) error {
 	}
 	return f.c.Flush()
 }
-

@@ -202,7 +202,7 @@ type route struct {
 	scopes       []token.Scope // who may; nil: whoever has a token
 	open         bool          // without a token
 	status       int           // of success; 0: 200
-	shape        string // of the body, told to whoever sends another
+	shape        string        // of the body, told to whoever sends another
 }
 
 func (r route) pattern() string { return r.method + " " + r.path }
