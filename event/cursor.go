@@ -70,3 +70,15 @@ func resolve(tx Tx, stream string, c Cursor) (int64, error) {
 	}
 	return n, nil
 }
+
+// number is the number in a cursor that was resolved before.
+func (c Cursor) number() int64 {
+	if c == "" {
+		return 0
+	}
+	n, _, err := c.parse(c[0])
+	if err != nil {
+		return 0
+	}
+	return n
+}

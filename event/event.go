@@ -140,6 +140,8 @@ type Tx interface {
 	Events(q Query) ([]Event, error)
 	// Heads lists streams by name, after the given one, from their roots' rows.
 	Heads(after string, limit int) ([]Head, error)
+	// LastPos is the position of the last event over all streams; 0 for an empty log.
+	LastPos() (int64, error)
 	// Head is one stream's head. [ErrNoStream] when it has no root.
 	Head(stream string) (Head, error)
 	// Tombstone is where a stream ended that was cleaned up; found is false if it was not.

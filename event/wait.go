@@ -84,10 +84,10 @@ const (
 
 // Waiting says what to wait for.
 type Waiting struct {
-	Stream  string        // empty: all streams, by pos
-	After   Cursor        // empty: from the stream's first event
-	Types   []Type        // empty: any
-	Subject string        // empty: any
+	Stream  string // empty: all streams, by pos
+	After   Cursor // empty: from the stream's first event
+	Types   []Type // empty: any
+	Subject string // empty: any
 	// Match says which of these events it is. It is quick and calls nothing of the
 	// store. Default: any.
 	Match   func(Event) bool
@@ -105,31 +105,61 @@ type Waited struct {
 // already is returned at once. It registers first, then reads, then sleeps, so
 // that nothing is missed in between. A context that ends is the context's error.
 func Wait(ctx context.Context, s txn.Store, w Waiting) (Waited, error) {
-	var streams []string // none: all
-	if w.Stream != "" {
-		streams = []string{w.Stream}
+	type answer struct {
+		Waited
+		err error
 	}
-	woken, stop := s.Watch(streams...)
-	defer stop()
-	var late <-chan time.Time
-	if w.Timeout > 0 {
-		timer := time.NewTimer(w.Timeout)
-		defer timer.Stop()
-		late = timer.C
+	answered := make(chan answer, 1)
+	stop, err := Await(ctx, s, w, func(got Waited, err error) { answered <- answer{got, err} })
+	if err != nil {
+		return Waited{Cursor: w.After}, err
 	}
-	cursor := w.After
+	select {
+	case a := <-answered:
+		return a.Waited, a.err
+	case <-ctx.Done():
+	}
+	if at, stopped := stop(); stopped {
+		return Waited{Cursor: at}, context.Cause(ctx)
+	}
+	a := <-answered // it was answered at that very moment
+	return a.Waited, a.err
+}
+
+// Await is [Wait] for many: it returns once what is stored was read, and done is called
+// once, here or later, with how the wait ended. Meanwhile nothing runs for it. done is
+// quick and does not wait. stop ends the wait without an answer and says from where to
+// go on; stopped is false where it was answered. ctx is for the reading alone.
+func Await(ctx context.Context, s txn.Store, w Waiting, done func(Waited, error)) (stop func() (at Cursor, stopped bool), err error) {
+	answered := func() (Cursor, bool) { return "", false }
+	got, err := next(ctx, s, w, w.After)
+	if err != nil {
+		return nil, err
+	}
+	if got.Outcome == Matched {
+		done(got, nil)
+		return answered, nil
+	}
+	h, err := join(s)
+	if err != nil {
+		return nil, err
+	}
+	f := h.enter(w.Stream)
+	kept := &waiter{Waiting: w, done: done}
 	for {
-		got, err := next(ctx, s, w, cursor)
-		if err != nil || got.Outcome == Matched {
-			return got, err
+		skipped := h.skipped(f)
+		if got, err = next(ctx, s, w, got.Cursor); err != nil {
+			h.exit(w.Stream)
+			return nil, err
 		}
-		cursor = got.Cursor
-		select {
-		case <-woken:
-		case <-late:
-			return Waited{Outcome: TimedOut, Cursor: cursor}, nil
-		case <-ctx.Done():
-			return Waited{Cursor: cursor}, context.Cause(ctx)
+		if got.Outcome == Matched {
+			h.exit(w.Stream)
+			done(got, nil)
+			return answered, nil
+		}
+		kept.After, kept.n = got.Cursor, got.Cursor.number()
+		if h.settle(f, kept, skipped) {
+			return func() (Cursor, bool) { return h.stop(f, kept) }, nil
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,10 +14,11 @@ import (
 	"github.com/placet-dev/placet/job"
 	"github.com/placet-dev/placet/placettest"
 	"github.com/placet-dev/placet/store"
+	"github.com/placet-dev/placet/store/sqlite"
 )
 
 // patience only ends what hangs.
-const patience = 2 * time.Minute
+const patience = time.Minute
 
 type world struct {
 	*testing.T
@@ -24,6 +26,7 @@ type world struct {
 	st  *store.Store
 	s   *job.Supervisor
 	op  decision.Operator
+	db  string
 	dir string
 }
 
@@ -31,7 +34,8 @@ func setup(t *testing.T, change ...func(*job.Config)) *world {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
-	w := &world{T: t, ctx: ctx, st: placettest.Open(t), dir: t.TempDir()}
+	w := &world{T: t, ctx: ctx, db: filepath.Join(t.TempDir(), "placet.db"), dir: t.TempDir()}
+	w.st = placettest.OpenFile(t, w.db, &sqlite.Options{Hooks: &sqlite.Hooks{Twice: true, Strict: true}})
 	w.s = w.supervisor(change...)
 	w.op = decision.Operator{Store: w.st, Principal: "user:ana"}
 	t.Cleanup(w.stopAll)

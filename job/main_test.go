@@ -4,7 +4,9 @@ import (
 	"bufio"
 	"fmt"
 	"os"
+	"os/exec"
 	"os/signal"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -24,6 +26,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "helper" {
 		helper(os.Args[2], os.Args[3:])
 		return
+	}
+	if err := os.Setenv("OF_THE_SUPERVISOR", "hidden"); err != nil {
+		panic(err)
 	}
 	goleak.VerifyTestMain(m)
 }
@@ -55,6 +60,20 @@ func helper(role string, args []string) {
 		for i := range n {
 			fmt.Fprintf(out, "AGENT_EVENT {\"type\":\"metric\",\"data\":{\"n\":%d,\"pad\":%q}}\n", i, strings.Repeat("x", size))
 		}
+	case "family": // children in its group, in a session of their own, and left behind
+		for _, line := range []string{"sleep 3600 &", "setsid sleep 3600 &", "(setsid sleep 3600 &)", "(env -i sleep 3600 &)"} {
+			c := exec.Command("/bin/sh", "-c", line+"\nwait")
+			if err := c.Start(); err != nil {
+				panic(err)
+			}
+		}
+		for sleeping(os.Getppid()) < 4 {
+			runtime.Gosched()
+		}
+		fmt.Println("ready", os.Getpid())
+		time.Sleep(time.Hour)
+	case "supervise":
+		supervise(args)
 	case "split": // its argument, a byte at a time
 		for i := range args[0] {
 			os.Stdout.WriteString(args[0][i : i+1])

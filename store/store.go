@@ -34,6 +34,7 @@ type Rows interface {
 	InsertEvents(es []event.Event) error
 	Events(q event.Query) ([]event.Event, error)
 	EmptyEvent(stream string, streamSeq int64) (bool, error)
+	LastPos() (int64, error)
 	Heads(after string, limit int) ([]event.Head, error)
 	// RootHead is a stream's head and space, from its root's row; event.ErrNoStream.
 	RootHead(stream string) (event.Head, string, error)

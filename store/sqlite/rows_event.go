@@ -71,6 +71,11 @@ func (x rows) Events(q event.Query) ([]event.Event, error) {
 	return es, err
 }
 
+func (x rows) LastPos() (n int64, err error) {
+	_, err = x.h.queryRow(lastRowSQL, nil, func(r row) error { n = r.int(0); return nil })
+	return n, err
+}
+
 func scanEvent(r row) event.Event {
 	e := event.Event{
 		V: r.int(0), Seq: r.int(1), Pos: r.int(1), Space: r.str(2), Stream: r.str(3), StreamSeq: r.int(4), ID: r.str(5), At: r.time(6),

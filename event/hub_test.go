@@ -1,0 +1,108 @@
+package event_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/placet-dev/placet/event"
+	"github.com/placet-dev/placet/store"
+)
+
+// Waits come, are answered, run out and are given up while two handles write to forty
+// streams: each is answered once, with the first event that it asked for.
+func TestAwaitWhileOthersWrite(t *testing.T) {
+	t.Parallel()
+	for _, streams := range []int{3, 40} { // read one by one, and all together
+		t.Run(fmt.Sprint(streams), func(t *testing.T) {
+			t.Parallel()
+			w := setup(t)
+			stores := []*store.Store{w.st, w.open(nil)}
+			const events = 12
+			var names []string
+			for i := range streams {
+				names = append(names, w.stream(fmt.Sprintf("call_%d", i), 0))
+			}
+			var waits, writes sync.WaitGroup
+			for i, name := range names {
+				writes.Go(func() {
+					for k := range events {
+						w.add(stores[i%2], name, k)
+					}
+				})
+				for k := range events {
+					waits.Go(func() {
+						got, err := event.Wait(w.ctx, w.st, event.Waiting{Stream: name, Subject: fmt.Sprintf("s%d", k), Timeout: time.Minute})
+						if err != nil || got.Event.Subject != fmt.Sprintf("s%d", k) || got.Event.Stream != name {
+							t.Errorf("%s, event %d: %+v, %v", name, k, got, err)
+						}
+					})
+				}
+			}
+			waits.Go(func() {
+				got, err := event.Wait(w.ctx, w.st, event.Waiting{Subject: fmt.Sprintf("s%d", events-1), Timeout: time.Minute})
+				if err != nil || got.Outcome != event.Matched {
+					t.Errorf("of all streams: %+v, %v", got, err)
+				}
+			})
+			writes.Wait()
+			waits.Wait()
+		})
+	}
+}
+
+// A wait that is stopped or runs out says from where to go on: behind all that it has
+// seen, whoever read it.
+func TestAwaitKeepsItsPlace(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	a := w.stream("call_a", 2)
+	never := func(event.Waited, error) { t.Error("it was answered") }
+	stop, err := event.Await(w.ctx, w.st, event.Waiting{Stream: a, Subject: "none"}, never)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answered := make(chan event.Waited, 1)
+	_, err = event.Await(w.ctx, w.st, event.Waiting{Stream: a, Subject: "s7"}, func(got event.Waited, _ error) { answered <- got })
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.add(w.st, a, 7)
+	got := <-answered // the other wait has been handed the same event
+	if got.Event.StreamSeq != 3 {
+		t.Errorf("%+v", got)
+	}
+	at, stopped := stop()
+	if !stopped || at != got.Cursor {
+		t.Errorf("stopped %v at %q, not %q", stopped, at, got.Cursor)
+	}
+	if _, stopped := stop(); stopped {
+		t.Error("it was stopped twice")
+	}
+}
+
+// Many wait in one process, and nothing runs for them.
+func TestAwaitMany(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	a := w.stream("call_a", 1)
+	const waiters = 2000
+	var all sync.WaitGroup
+	all.Add(waiters)
+	for range waiters {
+		_, err := event.Await(context.Background(), w.st, event.Waiting{Stream: a, Subject: "s5"}, func(got event.Waited, err error) {
+			defer all.Done()
+			if err != nil || got.Event.Subject != "s5" {
+				t.Errorf("%+v, %v", got, err)
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.add(w.st, a, 4)
+	w.add(w.st, a, 5)
+	all.Wait()
+}
