@@ -25,6 +25,7 @@ type Report struct {
 	Streams  int
 	Events   int
 	Redacted int
+	Cleaned  int    // of the heads that were expected, whose streams were cleaned up since
 	Heads    []Head // where each stream ends; keep them elsewhere to notice a cut tail
 	Break    *Break // nil: everything holds
 }
@@ -54,10 +55,37 @@ func Verify(ctx context.Context, s txn.Store, expect []Head) (Report, error) {
 			after = h.Stream
 		}
 	}
+	return v.report, v.missing(ctx)
+}
+
+// missing looks for the streams that were expected and are not there: what was cleaned
+// up left a tombstone.
+func (v *verifier) missing(ctx context.Context) error {
 	for stream, hs := range v.expect {
-		v.breakAt(stream, hs[0].Seq, "the stream is not in this store")
+		end, cleaned, err := v.tombstone(ctx, stream)
+		if err != nil {
+			return err
+		}
+		for _, h := range hs {
+			switch {
+			case !cleaned:
+				v.breakAt(stream, h.Seq, "the stream is not in this store")
+			case h.Seq > end.Seq, h.Seq == end.Seq && !bytes.Equal(h.Hash, end.Hash):
+				v.breakAt(stream, h.Seq, "the stream was cleaned up, but ended otherwise than the head that was kept")
+			default:
+				v.report.Cleaned++
+			}
+		}
 	}
-	return v.report, nil
+	return nil
+}
+
+func (v *verifier) tombstone(ctx context.Context, stream string) (h Head, found bool, err error) {
+	err = txn.View(ctx, v.store, func(tx Tx) error {
+		h, found, err = tx.Tombstone(stream)
+		return err
+	})
+	return h, found, err
 }
 
 type verifier struct {
@@ -77,6 +105,19 @@ func (v *verifier) page(ctx context.Context, after string) (heads []Head, err er
 // stream checks one stream up to the head that was read before: events appended
 // since are another pass's.
 func (v *verifier) stream(ctx context.Context, want Head) error {
+	err := v.walk(ctx, want)
+	if err != nil || v.report.Break == nil {
+		return err
+	}
+	// It may have been cleaned up under our eyes: its events go before its tombstone does.
+	if _, cleaned, err := v.tombstone(ctx, want.Stream); err != nil || cleaned {
+		v.report.Break = nil
+		return err
+	}
+	return nil
+}
+
+func (v *verifier) walk(ctx context.Context, want Head) error {
 	at := Head{Stream: want.Stream}
 	for at.Seq < want.Seq {
 		var es []Event

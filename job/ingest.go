@@ -50,9 +50,8 @@ func (s *Supervisor) launchDue(ctx context.Context, j Job) (again bool, err erro
 	if due, err := s.isDue(ctx, j); err != nil || !due {
 		return false, err
 	}
-	token := newToken()
-	s.hold(token, true)
-	defer s.hold(token, false)
+	token, done := launchingNow()
+	defer done()
 	claimed, taken, err := s.claim(ctx, j.ID, token)
 	if errors.Is(err, ErrRunState) {
 		return false, nil // another supervisor was first
@@ -74,31 +73,40 @@ func (s *Supervisor) readLaunch(ctx context.Context, j Job) (again bool, err err
 	if err != nil {
 		return false, err
 	}
-	who, begun, err := d.identity(j.Claim)
-	if err != nil {
+	if j, err = s.noteBegun(ctx, j, d, st); err != nil {
 		return false, err
 	}
-	if j.Status == Launching && begun && !who.StartedAt.IsZero() {
-		if j, err = s.apply(ctx, j.ID, Began{j.Claim, who.Runner, who.StartedAt}); err != nil {
+	if j.Status == Running { // of one that has not begun there is nothing to take
+		if err := s.takeEvents(ctx, &j, d); err != nil {
 			return false, err
 		}
-	}
-	if err := s.takeEvents(ctx, &j, d); err != nil {
-		return false, err
 	}
 	if ended {
 		return true, s.end(ctx, j, st)
 	}
-	if s.holds(j.Claim) {
+	if _, ours := launching.Load(j.Claim); ours {
 		return false, nil // we are about to start it
 	}
 	return s.judge(ctx, j, d)
 }
 
-func (s *Supervisor) holds(claim string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.launching[claim]
+// noteBegun notes that the command has begun, before anything that it printed.
+func (s *Supervisor) noteBegun(ctx context.Context, j Job, d launchDir, st status) (Job, error) {
+	if j.Status != Launching {
+		return j, nil
+	}
+	who, _, err := d.identity(j.Claim)
+	if err != nil {
+		return j, err
+	}
+	cmd := Began{j.Claim, who.Runner, who.StartedAt}
+	if !st.StartedAt.IsZero() {
+		cmd = Began{j.Claim, st.Runner, st.StartedAt}
+	}
+	if cmd.At.IsZero() {
+		return j, nil
+	}
+	return s.apply(ctx, j.ID, cmd)
 }
 
 func (s *Supervisor) end(ctx context.Context, j Job, st status) error {
@@ -141,11 +149,16 @@ func (s *Supervisor) judge(ctx context.Context, j Job, d launchDir) (again bool,
 		}
 		return s.lost(ctx, j, d, false)
 	}
+	if j.Status == Launching && !who.StartedAt.IsZero() {
+		return true, nil // it has begun since we looked
+	}
 	for n := 0; killLeftovers(who) > 0 && n < 100; n++ {
 		time.Sleep(lookAgain / 4)
 	}
-	if err := s.takeEvents(ctx, &j, d); err != nil {
-		return false, err
+	if j.Status == Running {
+		if err := s.takeEvents(ctx, &j, d); err != nil {
+			return false, err
+		}
 	}
 	return s.lost(ctx, j, d, true)
 }

@@ -10,12 +10,26 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
+
+	"github.com/placet-dev/placet/internal/id"
 )
 
 // beginPatience bounds how long a runner takes to start the command.
 const beginPatience = 30 * time.Second
+
+// launching are the claims that this process is launching now. One that names this
+// process and is not here is lost.
+var launching sync.Map
+
+// launchingNow draws the claim of a launch. done says that the launch is over with.
+func launchingNow() (token string, done func()) {
+	token = strings.TrimPrefix(id.New("clm_"), "clm_") + randomText()
+	launching.Store(token, nil)
+	return token, func() { launching.Delete(token) }
+}
 
 func randomText() string { return "-" + strings.ToLower(rand.Text()) }
 

@@ -72,6 +72,13 @@ func helper(role string, args []string) {
 		}
 		fmt.Println("ready", os.Getpid())
 		time.Sleep(time.Hour)
+	case "large": // an event that fits, one that does not, a line that is too long, one more
+		for _, e := range []struct {
+			name string
+			size int
+		}{{"fits", job.MaxEventBytes - 50}, {"over", job.MaxEventBytes}, {"long", job.MaxLine}, {"after", 1}} {
+			fmt.Printf("AGENT_EVENT {\"type\":%q,\"data\":%q}\n", e.name, strings.Repeat("x", e.size))
+		}
 	case "supervise":
 		supervise(args)
 	case "split": // its argument, a byte at a time

@@ -49,9 +49,8 @@ func (s *Supervisor) Start(ctx context.Context, r Starting) (Job, error) {
 	if err != nil {
 		return Job{}, err
 	}
-	token := newToken()
-	s.hold(token, true)
-	defer s.hold(token, false)
+	token, done := launchingNow()
+	defer done()
 	j, made, err := s.create(ctx, j, token)
 	if err != nil {
 		return Job{}, err
@@ -145,18 +144,6 @@ func sameRequest(earlier, j Job) error {
 			Hint("Use a new key for a new job.")
 	}
 	return nil
-}
-
-func newToken() string { return strings.TrimPrefix(id.New("clm_"), "clm_") + randomText() }
-
-func (s *Supervisor) hold(token string, on bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if on {
-		s.launching[token] = true
-		return
-	}
-	delete(s.launching, token)
 }
 
 // prepare checks what is to be started and makes a job of it.

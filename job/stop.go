@@ -29,7 +29,7 @@ func (s *Supervisor) Stop(ctx context.Context, id, by string, killAfter time.Dur
 	if err != nil || j.Status.Terminal() || !s.mine(j) {
 		return j, err
 	}
-	force := time.AfterFunc(killAfter+forceAfter, func() { s.force(j) })
+	force := time.AfterFunc(killAfter+forceAfter, func() { s.kill(j, s.dir(j)) })
 	defer force.Stop()
 	return s.awaitEnd(ctx, j.ID)
 }
@@ -37,10 +37,9 @@ func (s *Supervisor) Stop(ctx context.Context, id, by string, killAfter time.Dur
 // forceAfter is how long a runner may take beyond the command's patience.
 const forceAfter = 10 * time.Second
 
-// force kills a runner that does not do what it is told. What it leaves is killed
-// when the job is judged.
-func (s *Supervisor) force(j Job) {
-	d := s.dir(j)
+// kill kills a runner that does not do what it is told. What it leaves is killed when
+// the job is judged.
+func (s *Supervisor) kill(j Job, d launchDir) {
 	who, found, err := d.identity(j.Claim)
 	if err != nil || !found {
 		return

@@ -76,7 +76,6 @@ type Supervisor struct {
 	base   []string // the environment that every job gets
 
 	mu        sync.Mutex
-	launching map[string]bool        // claims that this supervisor is launching now
 	busy      map[string]*sync.Mutex // one ingest of a job at a time
 	followed  map[string]bool        // claims
 	stopSent  map[string]time.Duration
@@ -91,7 +90,7 @@ type Supervisor struct {
 func NewSupervisor(c Config) *Supervisor {
 	s := &Supervisor{
 		misuse: c.Validate(), base: safeBase(os.Environ()), kick: make(chan struct{}, 1),
-		launching: map[string]bool{}, busy: map[string]*sync.Mutex{}, followed: map[string]bool{}, stopSent: map[string]time.Duration{},
+		busy: map[string]*sync.Mutex{}, followed: map[string]bool{}, stopSent: map[string]time.Duration{},
 	}
 	c.Dir = filepath.Clean(c.Dir)
 	if c.NewID == nil {

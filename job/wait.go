@@ -90,18 +90,24 @@ func Wait(ctx context.Context, s txn.Store, space string, w Waiting) (Waited, er
 	if err != nil {
 		return Waited{}, err
 	}
-	stream := RefOf(w.JobID).Stream()
-	if got, err := m.ended(ctx, s, space, w); err != nil || got.Result != "" {
-		return got, err
-	}
-	got, err := event.Wait(ctx, s, event.Waiting{Stream: stream, After: w.After, Match: m.stops, Timeout: w.Timeout})
+	got, err := m.wait(ctx, s, space, w)
 	switch {
 	case err != nil && errors.Is(context.Cause(ctx), ErrShutdown):
 		return Waited{Result: GotShutdown, Cursor: got.Cursor}, nil
 	case errors.Is(err, event.ErrNoStream):
 		return Waited{}, ErrNotFound.Say("There is no job %s.", w.JobID)
+	}
+	return got, err
+}
+
+func (m *matcher) wait(ctx context.Context, s txn.Store, space string, w Waiting) (Waited, error) {
+	if got, err := m.ended(ctx, s, space, w); err != nil || got.Result != "" {
+		return got, err
+	}
+	got, err := event.Wait(ctx, s, event.Waiting{Stream: RefOf(w.JobID).Stream(), After: w.After, Match: m.stops, Timeout: w.Timeout})
+	switch {
 	case err != nil:
-		return Waited{}, err
+		return Waited{Cursor: got.Cursor}, err
 	case got.Outcome == event.TimedOut:
 		return Waited{Result: GotTimeout, Cursor: got.Cursor}, nil
 	}
@@ -190,7 +196,7 @@ func (m *matcher) result(e event.Event, at event.Cursor) Waited {
 // ended answers where the cursor stands behind the end: nothing more will come.
 func (m *matcher) ended(ctx context.Context, s txn.Store, space string, w Waiting) (got Waited, err error) {
 	err = txn.View(ctx, s, func(tx Tx) error {
-		got = Waited{}
+		got = Waited{Cursor: w.After}
 		j, err := tx.Job(w.JobID)
 		if err == nil && j.Space != space {
 			err = ErrNotFound.Say("There is no job %s.", w.JobID)
