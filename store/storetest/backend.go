@@ -91,6 +91,7 @@ func Run(t *testing.T, b Backend) {
 		{"Decisions", decisions},
 		{"Calls", calls},
 		{"Attempts", attempts},
+		{"Runs", runs},
 		{"Guards", guards},
 		{"Keys", keys},
 		{"Tokens", tokens},

@@ -37,6 +37,9 @@ func stories() map[string]func(*play) {
 		"redacted":         tellRedacted,
 		"answered at once": tellAnsweredAtOnce,
 		"renewed":          tellRenewed,
+		"run":              tellRun,
+		"run rejected":     tellRunRejected,
+		"run cancelled":    tellRunCancelled,
 	}
 }
 
