@@ -628,7 +628,7 @@ func TestCancelDuringTool(t *testing.T) {
 	t.Parallel()
 	w := quick(t, calls("write", `{"n":1}`), calls("write", `{"n":2}`))
 	watched := &counting{Store: w.st, more: make(chan struct{}, 1000)}
-	w.use(func(c *run.Config) { c.LeaseTTL, c.Store = 60*time.Millisecond, watched })
+	w.use(func(c *run.Config) { c.LeaseTTL, c.Store = 600*time.Millisecond, watched })
 	w.spy.then(func(ctx context.Context, _ tool.Call) (json.RawMessage, error) {
 		if err := w.op.Cancel(w.ctx, "run_x", "ana", "stop it"); err != nil {
 			t.Error(err)
