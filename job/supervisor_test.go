@@ -317,6 +317,52 @@ func TestWaiting(t *testing.T) {
 	}
 }
 
+// Many wait for one question in one process; one answer reaches all.
+func TestManyWaitForOneQuestion(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	j := w.start(command("echo"))
+	q, err := w.op.Ask(w.ctx, "main", j.ID, decision.Asking{Prompt: "Go on?", By: "bot"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	all.Add(2000)
+	for range 2000 {
+		_, err := job.Await(w.ctx, w.st, "main", job.Waiting{JobID: j.ID, DecisionID: q.ID, After: q.Cursor}, func(got job.Waited, err error) {
+			defer all.Done()
+			if err != nil || got.Event.Type != event.DecisionResolved {
+				t.Errorf("%+v, %v", got, err)
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := w.op.Resolve(w.ctx, j.ID, q.ID, decision.Answering{Choice: "approve", By: "ana"}); err != nil {
+		t.Fatal(err)
+	}
+	all.Wait()
+	ended := make(chan job.Waited, 1)
+	stop, err := job.Await(w.ctx, w.st, "main", job.Waiting{JobID: j.ID, Types: []string{"failed"}}, func(got job.Waited, _ error) { ended <- got })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if at, stopped := stop(); !stopped || at == "" {
+		t.Errorf("stopped %v at %q", stopped, at)
+	}
+	if err := w.s.Send(w.ctx, j.ID, []byte("end\n"), false); err != nil {
+		t.Fatal(err)
+	}
+	w.end(j.ID)
+	if _, err := job.Await(w.ctx, w.st, "main", job.Waiting{JobID: j.ID, Types: []string{"failed"}}, func(got job.Waited, _ error) { ended <- got }); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-ended; got.Result != job.GotEnd {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestView(t *testing.T) {
 	t.Parallel()
 	w := setup(t)

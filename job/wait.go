@@ -100,11 +100,30 @@ func Wait(ctx context.Context, s txn.Store, space string, w Waiting) (Waited, er
 	return got, err
 }
 
-func (m *matcher) wait(ctx context.Context, s txn.Store, space string, w Waiting) (Waited, error) {
-	if got, err := m.ended(ctx, s, space, w); err != nil || got.Result != "" {
-		return got, err
+// Await is [Wait] for many: nothing runs for it while it waits, and done is called
+// once, here or later. done is quick and does not wait. stop ends the wait without an
+// answer and says from where to go on; stopped is false where it was answered.
+func Await(ctx context.Context, s txn.Store, space string, w Waiting, done func(Waited, error)) (stop func() (at event.Cursor, stopped bool), err error) {
+	m, err := w.matcher()
+	if err != nil {
+		return nil, err
 	}
-	got, err := event.Wait(ctx, s, event.Waiting{Stream: RefOf(w.JobID).Stream(), After: w.After, Match: m.stops, Timeout: w.Timeout})
+	got, err := m.ended(ctx, s, space, w)
+	if err != nil {
+		return nil, err
+	}
+	if got.Result != "" {
+		done(got, nil)
+		return func() (event.Cursor, bool) { return "", false }, nil
+	}
+	return event.Await(ctx, s, m.of(w), func(got event.Waited, err error) { done(m.answer(got, err)) })
+}
+
+func (m *matcher) of(w Waiting) event.Waiting {
+	return event.Waiting{Stream: RefOf(w.JobID).Stream(), After: w.After, Match: m.stops, Timeout: w.Timeout}
+}
+
+func (m *matcher) answer(got event.Waited, err error) (Waited, error) {
 	switch {
 	case err != nil:
 		return Waited{Cursor: got.Cursor}, err
@@ -112,6 +131,13 @@ func (m *matcher) wait(ctx context.Context, s txn.Store, space string, w Waiting
 		return Waited{Result: GotTimeout, Cursor: got.Cursor}, nil
 	}
 	return m.result(got.Event, got.Cursor), nil
+}
+
+func (m *matcher) wait(ctx context.Context, s txn.Store, space string, w Waiting) (Waited, error) {
+	if got, err := m.ended(ctx, s, space, w); err != nil || got.Result != "" {
+		return got, err
+	}
+	return m.answer(event.Wait(ctx, s, m.of(w)))
 }
 
 // matcher is a wait that has been checked.

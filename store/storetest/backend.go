@@ -94,6 +94,7 @@ func Run(t *testing.T, b Backend) {
 		{"Runs", runs},
 		{"Guards", guards},
 		{"Keys", keys},
+		{"Jobs", jobs},
 		{"Tokens", tokens},
 		{"Counters", counters},
 		{"Events", events},
