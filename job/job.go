@@ -14,14 +14,14 @@ type Status string
 
 // The statuses (spec 3.1).
 const (
-	Queued    Status = "queued"
+	Queued    Status = "queued"    // it waits to be launched, or for its trigger
 	Launching Status = "launching" // claimed by a supervisor; its runner has not said yet that it began
-	Running   Status = "running"
-	Completed Status = "completed"
-	Failed    Status = "failed"
-	TimedOut  Status = "timeout"
-	Cancelled Status = "cancelled"
-	Orphaned  Status = "orphaned"
+	Running   Status = "running"   // its command has begun
+	Completed Status = "completed" // exit status 0, and all it printed was kept
+	Failed    Status = "failed"    // another exit status, or it could not be started
+	TimedOut  Status = "timeout"   // its time limit passed
+	Cancelled Status = "cancelled" // it was stopped, or can never start
+	Orphaned  Status = "orphaned"  // its runner or its machine was lost
 )
 
 // Statuses lists them.

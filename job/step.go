@@ -294,6 +294,9 @@ func (j Job) record(cmd Record) (Change, error) {
 	if err := j.launched(cmd.Token); err != nil {
 		return Change{}, err
 	}
+	if j.Status != Running { // that it has begun is told first
+		return Change{}, j.errState()
+	}
 	if cmd.From != j.Offset {
 		return Change{}, decision.ErrMoved.Say("The output of job %s was taken in by another process.", j.ID)
 	}

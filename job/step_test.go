@@ -3,10 +3,14 @@ package job_test
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/placet-dev/placet/event"
+	"github.com/placet-dev/placet/internal/source"
 	"github.com/placet-dev/placet/job"
 )
 
@@ -68,8 +72,8 @@ var table = map[string]map[string]string{
 	"":                   {"create": "queued: queued", "answered": same},
 	"queued":             {"claim": "launching:", "abandon": "cancelled: cancelled", "stop": "cancelled: cancelled", "pause": "queued: paused", "resume": same, "ask": "queued:", "answered": same},
 	"paused":             {"abandon": "cancelled: cancelled", "stop": "cancelled: cancelled", "pause": same, "resume": "queued: unpaused", "ask": "queued:", "answered": same},
-	"launching":          {"began": "running: started", "requeue": "queued:", "end": "completed: started completed", "orphan": "orphaned: orphaned", "stop": "launching:", "ask": "launching:", "answered": same, "record": "launching: job.output"},
-	"launching, to stop": {"began": "running: started", "requeue": "cancelled: cancelled", "end": "completed: started completed", "orphan": "cancelled: cancelled", "stop": same, "ask": "launching:", "answered": same, "record": "launching: job.output"},
+	"launching":          {"began": "running: started", "requeue": "queued:", "end": "completed: started completed", "orphan": "orphaned: orphaned", "stop": "launching:", "ask": "launching:", "answered": same},
+	"launching, to stop": {"began": "running: started", "requeue": "cancelled: cancelled", "end": "completed: started completed", "orphan": "cancelled: cancelled", "stop": same, "ask": "launching:", "answered": same},
 	"running":            {"began": same, "end": "completed: completed", "orphan": "orphaned: orphaned", "stop": "running:", "ask": "running:", "answered": "running:", "record": "running: job.output"},
 	"running, to stop":   {"began": same, "end": "completed: completed", "orphan": "cancelled: cancelled", "stop": same, "ask": "running:", "answered": "running:", "record": "running: job.output"},
 	"completed":          {"stop": same, "answered": same},
@@ -81,6 +85,17 @@ var table = map[string]map[string]string{
 
 func TestEveryStateAndCommand(t *testing.T) {
 	t.Parallel()
+	known, err := source.Commands(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := map[string]bool{}
+	for _, cmd := range commands {
+		listed[strings.TrimPrefix(fmt.Sprintf("%T", cmd), "job.")] = true
+	}
+	if got := slices.Sorted(maps.Keys(listed)); !slices.Equal(got, known) {
+		t.Fatalf("the table has the commands %v, the package %v", got, known)
+	}
 	all := states()
 	if len(all) != len(table) {
 		t.Fatalf("%d states, %d rows", len(all), len(table))

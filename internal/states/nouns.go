@@ -9,6 +9,7 @@ import (
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/internal/source"
+	"github.com/placet-dev/placet/job"
 	"github.com/placet-dev/placet/policy"
 	"github.com/placet-dev/placet/request"
 	"github.com/placet-dev/placet/run"
@@ -20,7 +21,7 @@ type meanings map[string]map[string]string
 
 func readMeanings(root string) (meanings, error) {
 	m := meanings{}
-	for _, t := range []string{"decision.Status", "call.Status", "run.Status", "run.StepStatus"} {
+	for _, t := range []string{"decision.Status", "call.Status", "run.Status", "run.StepStatus", "job.Status"} {
 		dir, typ, _ := strings.Cut(t, ".")
 		vs, err := source.Values(filepath.Join(root, dir), typ)
 		if err != nil {
@@ -326,4 +327,76 @@ func resumed(r run.Run) run.Run {
 	r = must(r.Step(run.Resume{Take: take(noon)}, noon)).Next
 	r.Fence = hold(noon).Fence
 	return r
+}
+
+func stepJob(j job.Job, cmd any, now time.Time) answer {
+	ch, err := j.Step(cmd.(job.Command), now)
+	return answer{jobState(ch.Next), jobState(ch.Next) == jobState(j), ch.Events, nil, err}
+}
+
+func jobState(j job.Job) string {
+	switch {
+	case j.Status == "":
+		return "new"
+	case j.Paused:
+		return "paused"
+	case j.StopBy != "" && !j.Status.Terminal():
+		return string(j.Status) + ", to stop"
+	}
+	return string(j.Status)
+}
+
+func jobs(m meanings) machine[job.Job] {
+	to := func(cmds ...job.Command) job.Job {
+		j := job.Job{ID: "job_1"}
+		for _, cmd := range cmds {
+			j = must(j.Step(cmd, noon)).Next
+		}
+		return j
+	}
+	const token = "token"
+	claim, begin := job.Claim{Token: token, Launcher: "me"}, job.Began{Token: token, Runner: "runner", At: noon}
+	end := func(s job.Status) job.End { return job.End{Token: token, Status: s, Began: noon, Runner: "runner"} }
+	stop := job.Stop{By: "ana", KillAfter: time.Second}
+	states := []state[job.Job]{
+		{"new", "not stored yet", to()},
+		{"paused", "`queued`, and somebody holds it back", to(job.Create{}, job.Pause{By: "ana"})},
+	}
+	for _, j := range []job.Job{
+		to(job.Create{}), to(job.Create{}, claim), to(job.Create{}, claim, stop), to(job.Create{}, claim, begin), to(job.Create{}, claim, begin, stop),
+		to(job.Create{}, claim, end(job.Completed)), to(job.Create{}, claim, end(job.Failed)), to(job.Create{}, claim, end(job.TimedOut)),
+		to(job.Create{}, stop), to(job.Create{}, claim, begin, end(job.Orphaned)),
+	} {
+		means := m["job.Status"][string(j.Status)]
+		if j.StopBy != "" && !j.Status.Terminal() {
+			means = "the same, and somebody wants it stopped"
+		}
+		states = append(states, state[job.Job]{jobState(j), means, j})
+	}
+	other := begin
+	other.Token = "other"
+	return machine[job.Job]{
+		title: "Job", dir: "job", states: states, step: stepJob,
+		about: "A supervised command (`job/step.go`). Whatever is written of a launch names its claim. A stop shows as `cancelled` once nothing of the command runs.\n" +
+			"Questions are counted in the job's row and change no status; the end of the job closes those that wait, in the same transaction.",
+		commands: []command{
+			{"it is made", job.Create{}, noon},
+			{"a supervisor claims it", claim, noon},
+			{"its command has begun", begin, noon},
+			{"the command of another claim has begun", other, noon},
+			{"the launcher was lost, nothing begun", job.Requeue{Token: token}, noon},
+			{"it printed something", job.Record{Token: token, Offset: 1, Events: []event.Event{{Type: event.JobOutput}}}, noon},
+			{"exit status 0", end(job.Completed), noon},
+			{"another exit status", end(job.Failed), noon},
+			{"its time limit passed", end(job.TimedOut), noon},
+			{"its runner ended it", end(job.Cancelled), noon},
+			{"its runner is lost", end(job.Orphaned), noon},
+			{"what it waited for ended otherwise", job.Abandon{Failure: "why"}, noon},
+			{"somebody stops it", stop, noon},
+			{"somebody pauses it", job.Pause{By: "ana"}, noon},
+			{"somebody resumes it", job.Resume{By: "ana"}, noon},
+			{"it asks a question", job.Ask{MaxPending: 9, MaxQuestions: 9}, noon},
+			{"a question is settled", job.Answered{}, noon},
+		},
+	}
 }

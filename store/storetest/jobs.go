@@ -241,8 +241,7 @@ func jobClean(w *world) {
 		}
 		return tx.CleanJob(now, "bo")
 	})
-	var left []job.Job
-	left = read(w, func(tx store.Tx) ([]job.Job, error) { return tx.CleanedJobs(j.Home, 10) })
+	left := read(w, func(tx store.Tx) ([]job.Job, error) { return tx.CleanedJobs(j.Home, 10) })
 	if len(left) != 1 || left[0].ID != j.ID {
 		w.Errorf("%d are being deleted", len(left))
 	}
