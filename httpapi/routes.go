@@ -20,6 +20,8 @@ func (s *Server) register() {
 	s.registerCalls()
 	s.registerApprovals()
 	s.registerRuns()
+	s.registerJobs()
+	s.registerQuestions()
 	s.registerEvents()
 	s.registerTokens()
 	s.registerHealth()

@@ -97,6 +97,14 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request) (route, *http.Req
 	if !to.allows(c.Scope) {
 		return to, r, ErrScope.Say("A token with scope %s may not do that.", c.Scope).Hint("It needs %s.", scopesOf(to))
 	}
+	if c.JobID != "" {
+		if err := s.jobIsOn(r.Context(), c); err != nil {
+			return to, r, err
+		}
+		if !to.jobs {
+			return to, r, ErrScope.Say("The token of job %s is good for that job only.", c.JobID)
+		}
+	}
 	if err := readBody(w, r); err != nil {
 		return to, r, err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/fault"
+	"github.com/placet-dev/placet/job"
 	"github.com/placet-dev/placet/run"
 	"github.com/placet-dev/placet/token"
 	"github.com/placet-dev/placet/tool"
@@ -31,6 +32,8 @@ type Config struct {
 	// Continue goes on with a run in the background, once it was seen that it can be.
 	// Default: runs are not resumed here.
 	Continue func(r run.Run) error
+	// Jobs looks after jobs. Default: there are none.
+	Jobs *job.Supervisor
 	// Observer hears of each event after its commit. Default: nobody.
 	Observer event.Observer
 	// Space is the tenant. Default: main.
@@ -201,6 +204,7 @@ type route struct {
 	id, summary  string
 	scopes       []token.Scope // who may; nil: whoever has a token
 	open         bool          // without a token
+	jobs         bool          // also with a job's own token, which is good for that job only
 	status       int           // of success; 0: 200
 	shape        string        // of the body, told to whoever sends another
 }

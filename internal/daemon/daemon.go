@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,10 +18,12 @@ import (
 	"github.com/placet-dev/placet/fault"
 	"github.com/placet-dev/placet/httpapi"
 	"github.com/placet-dev/placet/internal/config"
+	"github.com/placet-dev/placet/job"
 	"github.com/placet-dev/placet/run"
 	"github.com/placet-dev/placet/store"
 	"github.com/placet-dev/placet/store/sqlite"
 	"github.com/placet-dev/placet/token"
+	"github.com/placet-dev/placet/txn"
 )
 
 // Defaults.
@@ -117,6 +120,7 @@ type daemon struct {
 	exec  *call.Executor
 	runs  *run.Driver
 	work  *continuer
+	jobs  *job.Supervisor // nil: there are none
 	loops []*loop
 	api   *httpapi.Server
 	tcp   net.Listener
@@ -126,18 +130,22 @@ type daemon struct {
 
 // late lets the server hear of events although the engines are made before it.
 type late struct {
-	to atomic.Pointer[httpapi.Server]
+	to    atomic.Pointer[httpapi.Server]
+	ended func(event.Event)
 }
 
 func (l *late) Observe(e event.Event) {
 	if s := l.to.Load(); s != nil {
 		s.Observe(e)
 	}
+	if l.ended != nil {
+		l.ended(e)
+	}
 }
 
 func newDaemon(ctx context.Context, c Config, h Home, st *store.Store) (*daemon, error) {
 	d := &daemon{c: c, home: h, st: st}
-	hear := &late{}
+	hear := &late{ended: func(e event.Event) { d.forget(context.WithoutCancel(ctx), e) }}
 	agents, err := agentsOf(c.Conf)
 	if err != nil {
 		return nil, err
@@ -171,7 +179,41 @@ func newDaemon(ctx context.Context, c Config, h Home, st *store.Store) (*daemon,
 	if err := d.listen(); err != nil {
 		return nil, err
 	}
+	if c.Program != nil {
+		d.jobs = job.NewSupervisor(job.Config{
+			Store: st, Dir: h.JobsDir(), Program: c.Program, Environ: d.environ, Observer: hear, Log: c.Log,
+		})
+	}
 	return d, d.makeAPI(home, hear)
+}
+
+// environ gives a job the way to ask: a token that is good for this job only, and for
+// as long as it runs. What an earlier launch was given is good no more.
+func (d *daemon) environ(ctx context.Context, j job.Job) (map[string]string, error) {
+	who := j.Principal
+	if who == "" {
+		who = "job:" + j.ID
+	}
+	var secret string
+	err := txn.Update(ctx, d.st, func(tx token.Tx) (err error) {
+		if err := token.RevokeJobs(tx, j.Space, j.ID); err != nil {
+			return err
+		}
+		_, secret, err = token.Issue(tx, token.New{Space: j.Space, Scope: token.Agent, Name: j.ID, Principal: who, JobID: j.ID})
+		return err
+	})
+	return map[string]string{"PLACET_URL": d.found.URL, "PLACET_TOKEN": secret}, err
+}
+
+// forget revokes the tokens of jobs that have ended. They are good for nothing before that.
+func (d *daemon) forget(ctx context.Context, e event.Event) {
+	if !job.Status(e.Type).Terminal() {
+		return
+	}
+	err := txn.Update(ctx, d.st, func(tx token.Tx) error { return token.RevokeJobs(tx, e.Space, strings.TrimPrefix(e.Stream, "job:")) })
+	if err != nil {
+		d.c.Log.Warn("the tokens of a job that has ended could not be revoked; they are refused all the same", "job", e.Stream, "error", err)
+	}
 }
 
 func agentsOf(c *config.Config) (map[string]run.Agent, error) {
@@ -202,7 +244,7 @@ func (d *daemon) listen() (err error) {
 
 func (d *daemon) makeAPI(home token.Token, hear *late) (err error) {
 	d.api, err = httpapi.New(httpapi.Config{
-		Store: d.st, Calls: d.exec, Tools: d.c.Conf.Tools, Observer: hear, URL: d.found.URL, Hosts: d.hosts(), MayOwn: d.c.MayOwn,
+		Store: d.st, Calls: d.exec, Jobs: d.jobs, Tools: d.c.Conf.Tools, Observer: hear, URL: d.found.URL, Hosts: d.hosts(), MayOwn: d.c.MayOwn,
 		Home: home.ID, Continue: d.work.tryRun, Ready: d.ready, Log: d.c.Log,
 	})
 	hear.to.Store(d.api)
@@ -267,6 +309,9 @@ func (d *daemon) serve(ctx context.Context) error {
 	var loops sync.WaitGroup
 	for _, l := range d.loops {
 		loops.Go(func() { l.run(working) })
+	}
+	if d.jobs != nil {
+		loops.Go(func() { _ = d.jobs.Loop(working) })
 	}
 	loops.Go(func() { d.work.follow(working, d.loops[1].poke) })
 	if err := d.home.tell(d.found.Found); err != nil {
