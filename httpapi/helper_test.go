@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -15,8 +16,7 @@ import (
 
 	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/httpapi"
-	"github.com/placet-dev/placet/policy"
-	"github.com/placet-dev/placet/request"
+	"github.com/placet-dev/placet/job"
 	"github.com/placet-dev/placet/run"
 	"github.com/placet-dev/placet/store"
 	"github.com/placet-dev/placet/store/sqlite"
@@ -32,6 +32,7 @@ type world struct {
 	st      *store.Store
 	calls   *call.Executor
 	runs    *run.Driver
+	jobs    *job.Supervisor
 	api     *httpapi.Server
 	http    *httptest.Server
 	tokens  map[token.Scope]string
@@ -83,7 +84,8 @@ func setup(t *testing.T, change ...func(*httpapi.Config)) *world {
 	w.runs = run.NewDriver(run.Config{Store: st, Tools: reg, Log: quiet, Agent: run.AgentFunc(func(context.Context, run.StepInput) (run.Proposal, error) {
 		return run.Proposal{Kind: run.Complete, Result: json.RawMessage(`"done"`)}, nil
 	})})
-	c := httpapi.Config{Store: st, Calls: w.calls, Tools: reg, Log: quiet, Continue: func(r run.Run) error {
+	w.jobs = job.NewSupervisor(job.Config{Store: st, Dir: t.TempDir(), Program: []string{os.Args[0]}, Log: quiet, Environ: w.environ})
+	c := httpapi.Config{Store: st, Calls: w.calls, Jobs: w.jobs, Tools: reg, Log: quiet, Continue: func(r run.Run) error {
 		w.resumed = append(w.resumed, r.ID)
 		return nil
 	}}
@@ -203,11 +205,23 @@ func decide(approved bool, digest string, more ...string) string {
 	return string(b)
 }
 
-// everything the policy allows, for tests that are not about approval.
-func allowAll() policy.Policy {
-	return policy.Func(func(context.Context, request.Request, policy.View) (policy.Ruling, error) {
-		return policy.Ruling{Outcome: policy.Allow}, nil
-	})
+// environ gives each job a token, as the daemon does.
+func (w *world) environ(ctx context.Context, j job.Job) (map[string]string, error) {
+	_, secret, err := token.Create(ctx, w.st, token.New{Space: "main", Scope: token.Agent, Name: j.ID, Principal: j.Principal, JobID: j.ID})
+	return map[string]string{"PLACET_TOKEN": secret}, err
 }
 
-var _ = allowAll
+// loop looks after jobs until the test ends.
+func (w *world) loop() {
+	w.t.Helper()
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = w.jobs.Loop(ctx)
+	}()
+	w.t.Cleanup(func() {
+		stop()
+		<-done
+	})
+}

@@ -313,7 +313,7 @@ func (e *every) lines(t *testing.T, c *cobra.Command) [][]string {
 		goal := []string{"--goal", "goal " + marker + hostile}
 		lines = [][]string{
 			append(goal, "--agent", "sly"), append(goal, "--agent", "x"+sly), append(goal, "--limits", `{"x`+sly+`":1}`, "--agent", "sly"),
-			append(goal, "--limits", hostile, "--agent", "sly"), append(goal, "--daemon", "--agent", "sly"),
+			append(goal, "--limits", hostile, "--agent", "sly"), {"--goal", "goal" + hostile, "--daemon", "--agent", "sly"}, // no step has taught what is secret
 			{"--goal", "goal" + hostile, "--", "sh", filepath.Join(e.dir, "fails.agent.sh")}, append(goal, "--", "./x"+hostile),
 		}
 	}
