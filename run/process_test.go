@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 	}
 	flag.Parse()
 	if !flagSet("rapid.checks") { // fewer where everything is slow, longer stories than the library's own
-		_ = flag.Set("rapid.checks", fmt.Sprint(rounds(60)))
+		_ = flag.Set("rapid.checks", fmt.Sprint(rounds(30)))
 		_ = flag.Set("rapid.steps", "50")
 	}
 	goleak.VerifyTestMain(m)
@@ -389,7 +389,7 @@ func TestRacesOfProcesses(t *testing.T) {
 		if r.later != 0 {
 			continue
 		}
-		n := 40
+		n := 20
 		if r.a == "resume" && r.b == "resume" || r.b == "reject" {
 			n = 200
 		}

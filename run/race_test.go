@@ -249,7 +249,7 @@ func TestRaceOfLateOutcomeAndYes(t *testing.T) {
 	w := quick(t, calls("write", `{"n":1}`))
 	other := w.hand(w.open(), 0)
 	again := 0
-	for i := range rounds(200) {
+	for i := range rounds(60) {
 		id := fmt.Sprintf("run_%03d", i)
 		h := w.inTool(func(d *run.Driver) (run.Run, error) { return d.StartWithID(w.ctx, id, "do it", run.DefaultLimits()) })
 		w.clock.Advance(run.DefaultLease + time.Microsecond)
@@ -290,7 +290,7 @@ func TestRaceOfStarts(t *testing.T) {
 	t.Parallel()
 	w := quick(t, calls("write", `{"n":1}`))
 	hands := []*hand{w.hand(w.st, 0), w.hand(w.open(), 0)}
-	for i := range rounds(200) {
+	for i := range rounds(60) {
 		words := make([]string, 4)
 		race(len(words), func(k int) { words[k] = hands[k%2].do("start", fmt.Sprintf("run_%d", i), "") })
 		count := map[string]int{}
