@@ -24,6 +24,8 @@ var (
 	ErrRunning = fault.Sentinel(fault.Conflict, "call_running", "The call is still running.")
 	// ErrLeaseLost: the attempt's lease ended, so its writes are refused. Matches ErrRunState.
 	ErrLeaseLost = fault.Sentinel(fault.Conflict, "lease_lost", "The attempt's lease ended.", ErrRunState)
+	// ErrGuardRefused: a guard of spec 4.7 is at its limit; nothing was written.
+	ErrGuardRefused = fault.Sentinel(fault.TooMany, "guard_refused", "A guard is at its limit; nothing was started.")
 )
 
 // PendingError says that a call is parked until a person agrees. Its text is

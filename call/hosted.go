@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/placet-dev/placet/decision"
-	"github.com/placet-dev/placet/fault"
 	"github.com/placet-dev/placet/internal/id"
 	"github.com/placet-dev/placet/policy"
 	"github.com/placet-dev/placet/tool"
@@ -45,9 +44,6 @@ type Case struct {
 	s subject
 	v verdict
 }
-
-// ErrGuardRefused: a guard of spec 4.7 is at its limit; nothing was written.
-var ErrGuardRefused = fault.Sentinel(fault.TooMany, "guard_refused", "A guard is at its limit; nothing was started.")
 
 // NewCase is the first stages of a step's call: bounds, tool, schema. Arguments
 // that do not pass are a Result of status invalid, and nothing is stored.

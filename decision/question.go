@@ -40,6 +40,8 @@ var (
 	ErrWithdrawn      = fault.Sentinel(fault.Conflict, "withdrawn", "This question was withdrawn.", ErrNotPending)
 	ErrExpired        = fault.Sentinel(fault.Expired, "expired", "This question has expired.", ErrNotPending)
 	ErrNotOffered     = fault.Sentinel(fault.Invalid, "not_offered", "This is not one of the options.")
+	// ErrTooLarge: a question, answer or withdrawal is larger than its event may be.
+	ErrTooLarge = fault.Sentinel(fault.TooLarge, "too_large", "This is too large to be told of.")
 )
 
 // Asking is what a job asks of people.
@@ -154,9 +156,6 @@ func fits(e event.Event, limit int) error {
 	}
 	return nil
 }
-
-// ErrTooLarge: a question, answer or withdrawal is larger than its event may be.
-var ErrTooLarge = fault.Sentinel(fault.TooLarge, "too_large", "This is too large to be told of.")
 
 // Resolve is a person's answer to a question. Everything in it is fact by the time it
 // is judged.

@@ -1,9 +1,7 @@
 package run
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/tool"
@@ -33,45 +31,6 @@ type StepInput struct {
 	Tools     []tool.Spec         // that may be proposed
 	// Meter charges what the model costs. The first call of each step is charged already.
 	Meter Meter
-}
-
-// ProposalKind is what an agent proposes.
-type ProposalKind string
-
-// The kinds. AskApproval is only a flow's: a person's yes, with no tool.
-const (
-	CallTool    ProposalKind = "tool_call"
-	Complete    ProposalKind = "complete"
-	Fail        ProposalKind = "fail"
-	AskApproval ProposalKind = "approval"
-)
-
-// Proposal is an agent's decision.
-type Proposal struct {
-	Kind   ProposalKind
-	Tool   string
-	Args   json.RawMessage // exactly what runs; never reformatted
-	Result json.RawMessage // of complete: one JSON value; nil: none
-	Text   string          // why, or the message of fail
-	// Raw is the whole answer as the model gave it, kept before anything else is
-	// looked at. nil: it did not come as bytes.
-	Raw []byte
-	// Node names the flow's node that this is. Presentation is what people see of one
-	// that asks for an approval, a JSON object. Default: {node, args}.
-	Node         string
-	Presentation json.RawMessage
-}
-
-// clone is a copy that shares no memory with p: what an agent does to its own after
-// it answered changes nothing.
-func (p Proposal) clone() Proposal {
-	p.Args, p.Result, p.Raw = bytes.Clone(p.Args), bytes.Clone(p.Result), bytes.Clone(p.Raw)
-	p.Presentation = bytes.Clone(p.Presentation)
-	return p
-}
-
-func (p Proposal) size() int {
-	return len(p.Kind) + len(p.Tool) + len(p.Args) + len(p.Result) + len(p.Text) + len(p.Raw) + len(p.Node) + len(p.Presentation)
 }
 
 // Usage is what was charged for asking a model.

@@ -25,6 +25,8 @@ var (
 	ErrEnded = fault.Sentinel(fault.Conflict, "run_ended", "The run has ended.", ErrRunState)
 	// ErrLeaseLost: the lease ended, so this process writes nothing more. Matches ErrRunState.
 	ErrLeaseLost = call.ErrLeaseLost
+	// ErrStopped: the driver was told to stop; the run's lease was given back.
+	ErrStopped = fault.Sentinel(fault.Unavailable, "stopped", "The process is stopping; the run goes on when it is resumed.")
 	// ErrModelUnavailable is what an agent answers when its model cannot be asked:
 	// the run fails as model_unavailable, not as agent_error.
 	ErrModelUnavailable = fault.Sentinel(fault.Unavailable, "model_unavailable", "The model could not be asked.")

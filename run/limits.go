@@ -1,15 +1,14 @@
 package run
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	jsonv2 "github.com/go-json-experiment/json"
+
+	"github.com/placet-dev/placet/event"
 )
 
 // Limits bound a run. The first three have to be above 0; the others are off at 0.
@@ -167,39 +166,44 @@ func (d *duration) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Cost is an amount of money in millionths of whatever unit the agent counts in. As
-// JSON it is a decimal number of that unit with at most six decimals.
-type Cost int64
-
-const costUnit = 1_000_000
-
-// String is the decimal number, without needless zeros.
-func (c Cost) String() string {
-	sign, n := "", uint64(c)
-	if c < 0 {
-		sign, n = "-", -n
-	}
-	s := fmt.Sprintf("%s%d.%06d", sign, n/costUnit, n%costUnit)
-	return strings.TrimSuffix(strings.TrimRight(s, "0"), ".")
+// exceeded is a limit that ends the run.
+type exceeded struct {
+	reason  Reason
+	detail  string
+	told    event.Type
+	payload any
 }
 
-// MarshalJSON writes the decimal number.
-func (c Cost) MarshalJSON() ([]byte, error) { return []byte(c.String()), nil }
-
-// UnmarshalJSON reads a decimal number exactly; more than six decimals or an
-// exponent are refused.
-func (c *Cost) UnmarshalJSON(b []byte) error {
-	whole, part, _ := strings.Cut(string(bytes.TrimSpace(b)), ".")
-	if len(part) > 6 {
-		return fmt.Errorf("the cost %s has more than six decimals", b)
+func (r Run) limit(now time.Time) *exceeded {
+	l := r.Limits
+	over := func(reason Reason, limit, value, most any) *exceeded {
+		return &exceeded{
+			reason, fmt.Sprintf("The limit %s is %v, and the run has come to %v.", limit, most, value),
+			event.LimitExceeded,
+			limitPayload{fmt.Sprint(limit), fmt.Sprint(value), fmt.Sprint(most)},
+		}
 	}
-	n, err := strconv.ParseInt(whole+part+strings.Repeat("0", 6-len(part)), 10, 64)
-	switch {
-	case errors.Is(err, strconv.ErrRange):
-		return fmt.Errorf("the cost %s is too large to be counted", b)
-	case err != nil || !json.Valid(b):
-		return fmt.Errorf("%s is no cost; write a decimal number such as 2.5", b)
+	switch active, elapsed := r.ActiveAt(now), now.Sub(r.CreatedAt); {
+	case r.StepCount >= l.MaxSteps:
+		return over(LimitSteps, "max_steps", r.StepCount, l.MaxSteps)
+	case r.Failures >= l.MaxConsecutiveToolFailures:
+		return over(RepeatedFailures, "max_consecutive_tool_failures", r.Failures, l.MaxConsecutiveToolFailures)
+	case l.MaxActiveTime > 0 && active > l.MaxActiveTime:
+		return over(LimitActiveTime, "max_active_time", active, l.MaxActiveTime)
+	case l.MaxElapsedTime > 0 && elapsed > l.MaxElapsedTime:
+		return over(LimitElapsedTime, "max_elapsed_time", elapsed, l.MaxElapsedTime)
+	case r.Repeats >= l.LoopThreshold:
+		return &exceeded{
+			LoopDetected, fmt.Sprintf("The tool %q was proposed with the same arguments %d times in a row.", r.Current.Tool, r.Repeats),
+			event.LoopDetected,
+			loopPayload{r.Current.Tool, r.Current.ArgsDigest, r.Repeats},
+		}
+	case l.MaxModelCalls > 0 && r.Usage.ModelCalls >= l.MaxModelCalls:
+		return over(LimitModelCalls, "max_model_calls", r.Usage.ModelCalls, l.MaxModelCalls)
+	case l.MaxTotalTokens > 0 && r.Usage.Tokens >= l.MaxTotalTokens:
+		return over(LimitTokens, "max_total_tokens", r.Usage.Tokens, l.MaxTotalTokens)
+	case l.MaxEstimatedCost > 0 && r.Usage.Cost >= l.MaxEstimatedCost:
+		return over(LimitCost, "max_estimated_cost", r.Usage.Cost, l.MaxEstimatedCost)
 	}
-	*c = Cost(n)
 	return nil
 }

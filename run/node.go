@@ -114,3 +114,42 @@ func shorter(a, b time.Duration) time.Duration {
 	}
 	return a
 }
+
+// resumeNode goes on with a flow's approval.
+func (e *engine) resumeNode(ctx context.Context, p paused) (*session, Run, error) {
+	if err := p.on.SoundGrant(); err != nil {
+		return nil, p.run, err
+	}
+	if p.on.Epoch < p.epoch {
+		return e.askNodeAnew(ctx, p)
+	}
+	s, r, err := e.resumeInto(ctx, p, func(s *session, w *writing) error {
+		if err := w.spendNode(p.on); err != nil {
+			return err
+		}
+		if err := w.step(Observe{Hold: w.hold, Kind: ToolResult}); err != nil {
+			return err
+		}
+		return s.next(ctx, w)
+	})
+	if errors.Is(err, ErrApprovalExpired) { // since it was looked at
+		return e.expire(ctx, p)
+	}
+	return s, r, err
+}
+
+// spendNode spends the yes to a flow's approval, if it is still what was looked at:
+// PutDecision holds all of it against the row.
+func (w *writing) spendNode(d decision.Decision) error {
+	if d.Epoch < w.tx.Epoch() {
+		return decision.ErrMoved.Say("The life of the store changed in the meantime; nothing was written.")
+	}
+	ch, err := d.Step(decision.Consume{Attempt: 1}, w.now)
+	if err == nil {
+		err = ch.Refuse
+	}
+	if err != nil {
+		return err
+	}
+	return w.tx.PutDecision(d, ch)
+}

@@ -3,13 +3,11 @@ package run
 import (
 	"context"
 	"errors"
-	"maps"
 	"time"
 
 	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/policy"
-	"github.com/placet-dev/placet/request"
 	"github.com/placet-dev/placet/tool"
 	"github.com/placet-dev/placet/txn"
 )
@@ -55,23 +53,6 @@ func (d *Driver) resumeAs(ctx context.Context, runID string, f FlowRef) (Run, er
 		return r, err
 	}
 	return s.loop(ctx)
-}
-
-// sameFlow refuses a flow's run to everybody who does not hold that flow.
-func (r Run) sameFlow(f FlowRef) error {
-	switch {
-	case r.Flow == f:
-		return nil
-	case f == FlowRef{}:
-		return ErrUsage.Say("Run %s is of the flow %q.", r.ID, r.Flow.Name).Hint("Continue it with flow.Runner.Resume.")
-	case r.Flow.Name != f.Name:
-		return ErrUsage.Say("Run %s is of the flow %q, not of %q.", r.ID, r.Flow.Name, f.Name)
-	case r.Flow.Version == f.Version:
-		return ErrUsage.Say("Run %s is of version %s of the flow %q, which was defined otherwise when it started.", r.ID, f.Version, f.Name).
-			Hint("Give a changed definition a new version.")
-	}
-	return ErrUsage.Say("Run %s is of version %s of the flow %q; this is version %s.", r.ID, r.Flow.Version, f.Name, f.Version).
-		Hint("Resume it with version %s, or cancel it.", r.Flow.Version)
 }
 
 // reopen takes the lease of a run and does what it was stopped at. Without a
@@ -120,49 +101,6 @@ func (e *engine) readPaused(ctx context.Context, runID string) (paused, error) {
 		return err
 	})
 	return p, err
-}
-
-// whole holds the run against its last step: what is not stored as this package stores
-// it is gone on with by nobody. [ErrApprovalHash].
-func (r Run) whole() error {
-	s := r.Current
-	switch {
-	case r.Reason != "" || !r.FinishedAt.IsZero():
-	case s.ID == "" || s.RunID != r.ID || s.Index != r.StepCount:
-	case s.Status == Deciding && (s.CallID != "" || s.ApprovalID != ""):
-	case s.Status == Executing && (s.CallID == "" || s.Kind != CallTool):
-	case s.ApprovalID != "" && s.ApprovalID != r.ApprovalID:
-	case s.CallID != "" && (r.Flow.Name == "" && s.Node != "" || !s.sealed()):
-	default:
-		return nil
-	}
-	return ErrApprovalHash.Say("Run %s is not stored as it was carried out.", r.ID).
-		Hint("It was altered in the store. Cancel the run: placet run cancel %s.", r.ID)
-}
-
-// sealed reports whether the arguments of a step are those that its digest was made of.
-func (s Step) sealed() bool {
-	digest, err := request.ArgsDigest([]byte(s.Args))
-	return err == nil && digest == s.ArgsDigest
-}
-
-// bound holds the record that the run waits on against the run: [ErrApprovalHash].
-func (r Run) bound(d decision.Decision) error {
-	s := r.Current
-	digest, err := request.ArgsDigest([]byte(s.Args))
-	fits := err == nil && d.Type == decision.Approval && s.Status == AwaitingApproval && s.ApprovalID == d.ID && r.ApprovalID == d.ID && d.N == r.ApprovalN &&
-		d.Owner == r.Ref() && d.RunID == r.ID && d.Space == r.Space && d.Tool == s.Tool && d.ArgsDigest == digest &&
-		d.RequestedBy == r.Principal && maps.Equal(d.Metadata, r.Metadata) && r.whole() == nil
-	if s.CallID == "" {
-		fits = fits && s.Kind == AskApproval && d.Node == s.Node && d.StepID == ""
-	} else {
-		fits = fits && s.Kind == CallTool && d.Node == "" && d.StepID == s.ID
-	}
-	if fits {
-		return nil
-	}
-	return ErrApprovalHash.Say("Approval %s does not belong to run %s as it is stored.", d.ID, r.ID).
-		Hint("One of them was altered in the store. Cancel the run: placet run cancel %s.", r.ID)
 }
 
 // resume follows spec 1.6.
@@ -274,53 +212,6 @@ func (e *engine) giveUp(tx Tx, p paused, kind call.Kind, why string) error {
 	return e.calls.GiveUp(tx, p.c, kind, why)
 }
 
-// resumeInto takes the lease and writes what then in one transaction.
-func (e *engine) resumeInto(ctx context.Context, p paused, then func(s *session, w *writing) error) (*session, Run, error) {
-	return e.takeInto(ctx, p.run, func(t Take) Command { return Resume{t} }, then)
-}
-
-// takeInto commits a taking of the lease together with what then writes.
-func (e *engine) takeInto(ctx context.Context, r Run, take func(Take) Command, then func(s *session, w *writing) error) (*session, Run, error) {
-	asked := time.Now()
-	s := newSession(ctx, e, r)
-	var next Run
-	err := e.update(ctx, func(tx Tx) (err error) {
-		next = Run{}
-		if err := tx.LockRun(r); err != nil {
-			return err
-		}
-		w := &writing{tx: tx, run: r, now: e.clock(tx), ch: Change{Next: r}}
-		t := e.take(tx)
-		if err := w.step(take(t)); err != nil {
-			return err
-		}
-		w.run = w.ch.Next // as it is held now
-		w.hold = Hold{w.run.Fence, t.Epoch, t.At, t.Until}
-		if err := w.tell(); err != nil {
-			return err
-		}
-		if err := then(s, w); err != nil {
-			return err
-		}
-		if err := tx.PutRun(r, w.ch); err != nil {
-			return err
-		}
-		next, err = stored(tx, r.Version, w.ch)
-		return err
-	})
-	if err != nil {
-		s.cancel(nil)
-		return nil, r, err
-	}
-	s.run = next
-	s.keep(asked)
-	if next.Status != Running {
-		s.close()
-		return nil, next, nil
-	}
-	return s, next, nil
-}
-
 // askAnew replaces a grant that the policy does not take any more: the run goes on
 // waiting, for another approval.
 func (e *engine) askAnew(ctx context.Context, p paused) (*session, Run, error) {
@@ -337,30 +228,6 @@ func (e *engine) askAnew(ctx context.Context, p paused) (*session, Run, error) {
 		}
 		return w.step(Pause{Approval: d, CallID: p.c.Call().ID})
 	})
-}
-
-// stillWaiting changes a waiting run without taking its lease.
-func (e *engine) stillWaiting(ctx context.Context, p paused, fn func(w *writing) error) (*session, Run, error) {
-	var next Run
-	err := e.update(ctx, func(tx Tx) (err error) {
-		next = Run{}
-		if err := tx.LockRun(p.run); err != nil {
-			return err
-		}
-		w := &writing{tx: tx, run: p.run, now: e.clock(tx), ch: Change{Next: p.run}}
-		if err := fn(w); err != nil {
-			return err
-		}
-		if err := tx.PutRun(p.run, w.ch); err != nil {
-			return err
-		}
-		next, err = stored(tx, p.run.Version, w.ch)
-		return err
-	})
-	if err != nil {
-		return nil, p.run, err
-	}
-	return nil, next, nil
 }
 
 // resumeStart spends the grant and starts the recorded request: one commit of the
@@ -455,43 +322,4 @@ func (e *engine) outlive(ctx context.Context, p paused) (*session, Run, error) {
 		return nil, r, err
 	}
 	return s.settled(ctx)
-}
-
-// resumeNode goes on with a flow's approval.
-func (e *engine) resumeNode(ctx context.Context, p paused) (*session, Run, error) {
-	if err := p.on.SoundGrant(); err != nil {
-		return nil, p.run, err
-	}
-	if p.on.Epoch < p.epoch {
-		return e.askNodeAnew(ctx, p)
-	}
-	s, r, err := e.resumeInto(ctx, p, func(s *session, w *writing) error {
-		if err := w.spendNode(p.on); err != nil {
-			return err
-		}
-		if err := w.step(Observe{Hold: w.hold, Kind: ToolResult}); err != nil {
-			return err
-		}
-		return s.next(ctx, w)
-	})
-	if errors.Is(err, ErrApprovalExpired) { // since it was looked at
-		return e.expire(ctx, p)
-	}
-	return s, r, err
-}
-
-// spendNode spends the yes to a flow's approval, if it is still what was looked at:
-// PutDecision holds all of it against the row.
-func (w *writing) spendNode(d decision.Decision) error {
-	if d.Epoch < w.tx.Epoch() {
-		return decision.ErrMoved.Say("The life of the store changed in the meantime; nothing was written.")
-	}
-	ch, err := d.Step(decision.Consume{Attempt: 1}, w.now)
-	if err == nil {
-		err = ch.Refuse
-	}
-	if err != nil {
-		return err
-	}
-	return w.tx.PutDecision(d, ch)
 }

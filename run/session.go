@@ -3,15 +3,12 @@ package run
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/internal/id"
-	"github.com/placet-dev/placet/tool"
-	"github.com/placet-dev/placet/txn"
 )
 
 // session is this process's hold on a run: the run as it knows it, and the lease.
@@ -89,78 +86,6 @@ var errOver = errors.New("the run has ended")
 // errAgain: what the request was judged on has moved, and the run has not: judge again.
 var errAgain = errors.New("judge again")
 
-// writing is one transaction of the loop.
-type writing struct {
-	tx   Tx
-	run  Run
-	hold Hold
-	now  time.Time // the engine's clock
-	ch   Change
-}
-
-// step applies a command to what the transaction makes of the run.
-func (w *writing) step(cmd Command) (err error) {
-	w.ch, err = w.ch.Then(cmd, w.now)
-	return err
-}
-
-// tell appends the events so far, where the stream has to have them before what a
-// call writes.
-func (w *writing) tell() error {
-	es := w.ch.Events
-	w.ch.Events = nil
-	return w.tx.Append(w.run.Stream(), es...)
-}
-
-// writeTries is how often a write is tried again because the run's row moved
-// under it without the run being lost: an event was appended, or a lease renewed.
-const writeTries = 5
-
-// write changes the run in one transaction, guarded by the fence. Where it was lost
-// or ended by others the answer is [ErrLeaseLost] or errOver, and nothing is
-// written; errAgain where only what fn compares has moved.
-func (s *session) write(ctx context.Context, fn func(w *writing) error) error {
-	for range writeTries {
-		r := s.known()
-		asked := time.Now()
-		var next Run
-		var ended *Step
-		err := s.e.update(ctx, func(tx Tx) (err error) {
-			next, ended = Run{}, nil
-			if err := tx.LockRun(r); err != nil {
-				return err
-			}
-			w := &writing{tx: tx, run: r, now: s.e.clock(tx), ch: Change{Next: r}, hold: Hold{
-				Fence: r.Fence, Epoch: tx.Epoch(), At: tx.Now(), Until: tx.Now().Add(s.e.conf.LeaseTTL),
-			}}
-			if err := fn(w); err != nil {
-				return err
-			}
-			if err := tx.PutRun(r, w.ch); err != nil {
-				return err
-			}
-			ended = w.ch.Ended
-			next, err = stored(tx, r.Version, w.ch)
-			return err
-		})
-		if err == nil {
-			s.adopt(next, ended, asked)
-			return nil
-		}
-		if !errors.Is(err, decision.ErrMoved) {
-			return err
-		}
-		moved, err := s.refresh(ctx)
-		if err != nil {
-			return err
-		}
-		if !moved {
-			return errAgain
-		}
-	}
-	return ErrRunState.Say("Run %s changed %d times in a row while it was written.", s.known().ID, writeTries).Hint("Try again.")
-}
-
 // adopt makes what was committed the run as this process knows it.
 func (s *session) adopt(next Run, ended *Step, asked time.Time) {
 	s.mu.Lock()
@@ -229,86 +154,10 @@ func (r Run) site() call.Site {
 	}
 }
 
-// load reads what came before the present step, once.
-func (s *session) load(ctx context.Context) error {
-	r := s.known()
-	if s.loaded {
-		return nil
-	}
-	var steps []Step
-	var approvals []decision.Decision
-	err := txn.View(ctx, s.e.conf.Store, func(tx Tx) (err error) {
-		if steps, err = allSteps(tx, r.ID); err != nil {
-			return err
-		}
-		approvals, err = allApprovals(tx, r)
-		return err
-	})
-	if err != nil {
-		return err
-	}
+// relearn is adopt where it is not known what was written: what came before is read again.
+func (s *session) relearn(r Run) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, st := range steps {
-		if st.ID != r.Current.ID {
-			s.steps = append(s.steps, st)
-		}
-	}
-	s.approvals, s.loaded = approvals, true
-	return nil
-}
-
-func allSteps(tx Tx, runID string) ([]Step, error) {
-	const page = 1000
-	var all []Step
-	for after := int64(0); ; {
-		steps, err := tx.Steps(runID, after, page)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, steps...)
-		if len(steps) < page {
-			return all, nil
-		}
-		after = steps[len(steps)-1].Index
-	}
-}
-
-// allApprovals lists the run's approvals, oldest first.
-func allApprovals(tx Tx, r Run) ([]decision.Decision, error) {
-	const page = 500
-	var all []decision.Decision
-	for q := (decision.Query{Space: r.Space, Type: decision.Approval, Owner: r.Ref(), Limit: page}); r.ApprovalN > 0; {
-		ds, err := tx.Decisions(q)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, ds...)
-		if len(ds) < page {
-			break
-		}
-		q.After = ds[len(ds)-1].ID
-	}
-	slices.Reverse(all)
-	return all, nil
-}
-
-// input is what the agent sees: its own copy of everything.
-func (s *session) input() StepInput {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	in := StepInput{Run: s.run.Clone(), Steps: slices.Clone(s.steps)}
-	for _, d := range s.approvals {
-		in.Approvals = append(in.Approvals, d.Clone())
-	}
-	for _, t := range s.e.conf.Tools.List() {
-		in.Tools = append(in.Tools, specOf(&t))
-	}
-	return in
-}
-
-func specOf(t *tool.Tool) tool.Spec {
-	spec := t.Spec
-	spec.InputSchema = slices.Clone(spec.InputSchema)
-	return spec
+	s.steps, s.approvals, s.loaded = nil, nil, false
+	s.mu.Unlock()
+	s.adopt(r, nil, time.Time{})
 }

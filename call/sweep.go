@@ -1,0 +1,79 @@
+package call
+
+import (
+	"context"
+	"errors"
+
+	"github.com/placet-dev/placet/txn"
+)
+
+// Sweep expires overdue approvals and grants and looks after up to limit lost
+// attempts whose tools this executor knows: it marks them unknown, asks their
+// probes, and opens the question to a person. It starts no tool. Several
+// sweepers share the work. limit is 1 to 1,000; the count is of rows changed.
+func (e *Executor) Sweep(ctx context.Context, limit int) (int, error) {
+	if e.misuse != nil {
+		return 0, e.misuse
+	}
+	n, failed := e.operator().ExpireDue(ctx, limit)
+	var lost []subject
+	err := txn.View(ctx, e.conf.Store, func(tx Tx) error {
+		lost = nil
+		for after := ""; len(lost) < limit; {
+			cs, err := tx.LeaseEnded(e.conf.Space, tx.Now(), after, limit)
+			if err != nil || len(cs) == 0 {
+				return err
+			}
+			for _, c := range cs { // those of tools that only others know must not hide the rest
+				if _, err := e.conf.Tools.Lookup(c.Tool); err == nil && len(lost) < limit {
+					lost = append(lost, subject{call: c})
+				}
+				after = c.ID
+			}
+		}
+		return nil
+	})
+	failed = errors.Join(failed, err)
+	for _, s := range lost {
+		swept, err := e.sweepLost(ctx, s)
+		if swept {
+			n++
+		}
+		failed = errors.Join(failed, err) // one that cannot be helped must not keep the others
+	}
+	return n, failed
+}
+
+// isLostRace: another process settled it between the reading and the writing.
+func isLostRace(err error) bool {
+	return errors.Is(err, ErrRunState) || errors.Is(err, ErrRunning)
+}
+
+func (e *Executor) sweepLost(ctx context.Context, s subject) (bool, error) {
+	t, err := e.conf.Tools.Lookup(s.call.Tool)
+	if err != nil {
+		return false, nil // another process knows this tool
+	}
+	if s, err = e.readAgain(ctx, s); err != nil {
+		return false, err
+	}
+	if err := s.unaltered(); err != nil {
+		return false, err
+	}
+	s.tool = t
+	asked, err := e.markLost(ctx, &s)
+	if isLostRace(err) {
+		return false, nil
+	}
+	if err != nil || asked != nil || !s.recovery().probe() {
+		return err == nil, err
+	}
+	_, settled, err := e.probe(ctx, s)
+	if err == nil && !settled && !s.recovery().key() {
+		_, err = e.askAgain(ctx, s)
+	}
+	if isLostRace(err) {
+		err = nil
+	}
+	return true, err
+}
