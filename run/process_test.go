@@ -257,8 +257,17 @@ func TestProcessesTakeTurns(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	for _, turn := range []struct{ do, want string }{
-		{"start", "WAITING_FOR_APPROVAL"}, {"start", "run_state"}, {"resume", "run_state"}, {"approve", "approved"}, {"approve", "not_pending"},
-		{"resume", "WAITING_FOR_APPROVAL"}, {"resume", "run_state"}, {"approve", "approved"}, {"resume", "goal_completed"}, {"resume", "run_state"}, {"cancel", "run_state"},
+		{"start", "WAITING_FOR_APPROVAL"},
+		{"start", "run_state"},
+		{"resume", "run_state"},
+		{"approve", "approved"},
+		{"approve", "not_pending"},
+		{"resume", "WAITING_FOR_APPROVAL"},
+		{"resume", "run_state"},
+		{"approve", "approved"},
+		{"resume", "goal_completed"},
+		{"resume", "run_state"},
+		{"cancel", "run_state"},
 	} {
 		if got := s.does(turn.do, "run_x"); got != turn.want {
 			t.Fatalf("%s: %s, want %s", turn.do, got, turn.want)

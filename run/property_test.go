@@ -161,7 +161,9 @@ func (m *machine) any(t *rapid.T, is ...run.Status) string {
 func (m *machine) propose(t *rapid.T) {
 	some := []run.Proposal{
 		calls("look", `{"n":1}`), calls("push", `{"n":1}`), calls("push", ` {"n": 2} `), calls("write", `{}`), calls(keyTool, `{"n":3}`),
-		calls("nothing", `{}`), calls("push", `{"n":`), {Kind: "dance"}, fails("no"),
+		calls("nothing", `{}`), calls("push", `{"n":`),
+		{Kind: "dance"},
+		fails("no"),
 	}
 	next := rapid.SliceOfN(rapid.SampledFrom(some), 1, 4).Draw(t, "proposals")
 	m.mu.Lock()
