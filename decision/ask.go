@@ -56,7 +56,7 @@ func (o Operator) ask(tx Tx, space string, owner Ref, q Asking) (AskedAt, error)
 		}
 	}
 	now := o.clock(tx)
-	n, err := asker.Asking(now)
+	n, err := asker.Asking(space, now)
 	if err != nil {
 		return AskedAt{}, err
 	}

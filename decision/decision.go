@@ -335,10 +335,11 @@ type Owner interface {
 // Asker is an owner that asks questions: it says whether it may, and counts them.
 type Asker interface {
 	Owner
-	// Asking: nil where one more question may be asked; [ErrRunState] where the owner
+	// Asking: nil where one more question may be asked; [ErrNotFound] where the owner
+	// is of another space, [ErrRunState] where it
 	// has ended, [ErrTooManyPending] at its limits. It is counted in this transaction,
 	// and n is its number.
-	Asking(now time.Time) (n int64, err error)
+	Asking(space string, now time.Time) (n int64, err error)
 }
 
 // Query selects decisions, newest first.

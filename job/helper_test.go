@@ -32,10 +32,16 @@ type world struct {
 
 func setup(t *testing.T, change ...func(*job.Config)) *world {
 	t.Helper()
+	return setupAt(t, nil, change...)
+}
+
+// setupAt is setup with a store whose clock is now; nil: its own.
+func setupAt(t *testing.T, now func() time.Time, change ...func(*job.Config)) *world {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
 	w := &world{T: t, ctx: ctx, db: filepath.Join(t.TempDir(), "placet.db"), dir: t.TempDir()}
-	w.st = placettest.OpenFile(t, w.db, &sqlite.Options{Hooks: &sqlite.Hooks{Twice: true, Strict: true}})
+	w.st = placettest.OpenFile(t, w.db, &sqlite.Options{Now: now, Hooks: &sqlite.Hooks{Twice: true, Strict: true}})
 	w.s = w.supervisor(change...)
 	w.op = decision.Operator{Store: w.st, Principal: "user:ana"}
 	t.Cleanup(w.stopAll)

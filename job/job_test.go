@@ -3,11 +3,14 @@ package job_test
 import (
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/job"
+	"github.com/placet-dev/placet/placettest"
+	"github.com/placet-dev/placet/txn"
 )
 
 func TestLifecycle(t *testing.T) {
@@ -88,9 +91,54 @@ func TestQuestion(t *testing.T) {
 	if _, err := w.op.Ask(w.ctx, "main", "job_none", decision.Asking{Prompt: "Who?"}); !errors.Is(err, decision.ErrNotFound) {
 		t.Errorf("a question of no job: %v", err)
 	}
+	if _, err := w.op.Ask(w.ctx, "other", j.ID, decision.Asking{Prompt: "Whose?"}); !errors.Is(err, decision.ErrNotFound) {
+		t.Errorf("a question of another space's job: %v", err)
+	}
 	const want = "queued started decision_requested decision_resolved decision_requested decision_withdrawn completed"
 	if got := types(w.events(j.ID)); got != want {
 		t.Errorf("events: %s", got)
+	}
+}
+
+// Answers that come while the job ends are stored, or refused: none is acknowledged and
+// missing (case 012).
+func TestAnswersAtTheEnd(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.loop(w.s)
+	for range 3 {
+		j := w.start(command("echo"))
+		qs := make([]decision.AskedAt, 3)
+		for i := range qs {
+			var err error
+			if qs[i], err = w.op.Ask(w.ctx, "main", j.ID, decision.Asking{Prompt: "Go on?", By: "bot"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.s.Send(w.ctx, j.ID, []byte("end\n"), false); err != nil {
+			t.Fatal(err)
+		}
+		errs := make([]error, len(qs))
+		var all sync.WaitGroup
+		for i, q := range qs {
+			all.Go(func() { _, errs[i] = w.op.Resolve(w.ctx, j.ID, q.ID, decision.Answering{Choice: "approve", By: "ana"}) })
+		}
+		all.Wait()
+		w.end(j.ID)
+		told := types(w.events(j.ID))
+		answered := 0
+		for i, q := range qs {
+			d := w.question(q.ID)
+			if (errs[i] == nil) != (d.Status == decision.Resolved) || errs[i] != nil && !errors.Is(errs[i], decision.ErrWithdrawn) {
+				t.Errorf("%s: %v", d.Status, errs[i])
+			}
+			if errs[i] == nil {
+				answered++
+			}
+		}
+		if strings.Count(told, "decision_resolved") != answered || strings.Count(told, "decision_withdrawn") != len(qs)-answered {
+			t.Errorf("%d answered, events: %s", answered, told)
+		}
 	}
 }
 
@@ -113,5 +161,56 @@ func TestStop(t *testing.T) {
 	}
 	if got := types(w.events(j.ID)); got != "queued started cancelled" {
 		t.Errorf("events: %s", got)
+	}
+}
+
+func (w *world) question(id string) (d decision.Decision) {
+	w.Helper()
+	err := txn.View(w.ctx, w.st, func(tx job.Tx) (err error) {
+		d, err = tx.Decision(id)
+		return err
+	})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return d
+}
+
+// An overdue question expires once, however many look; the job's status stays, and a
+// late answer is refused.
+func TestQuestionExpires(t *testing.T) {
+	t.Parallel()
+	var clock placettest.Clock
+	w := setupAt(t, clock.Now)
+	j := w.start(command("echo"))
+	ask := func() decision.AskedAt {
+		q, err := w.op.Ask(w.ctx, "main", j.ID, decision.Asking{Prompt: "Go on?", Timeout: time.Second, By: "bot"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return q
+	}
+	q, late := ask(), ask()
+	clock.Advance(time.Second + time.Microsecond)
+	if _, err := w.op.Resolve(w.ctx, j.ID, late.ID, decision.Answering{Choice: "approve", By: "ana"}); !errors.Is(err, decision.ErrExpired) {
+		t.Errorf("an answer that is late: %v", err)
+	}
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			if _, err := w.op.ExpireDue(w.ctx, 10); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if _, err := w.op.WithdrawQuestion(w.ctx, j.ID, q.ID, "bot"); !errors.Is(err, decision.ErrExpired) {
+		t.Errorf("a withdrawal that is late: %v", err)
+	}
+	if now := w.get(j.ID); now.Status != job.Running || now.Pending != 0 || now.Questions != 2 {
+		t.Errorf("%+v", now)
+	}
+	if n := strings.Count(types(w.events(j.ID)), "decision_expired"); n != 2 {
+		t.Errorf("%d questions expired", n)
 	}
 }

@@ -87,7 +87,8 @@ func (s *Supervisor) follow(ctx context.Context, j Job) {
 	}()
 	conn, err := s.dir(j).watch(ctx, j.Claim)
 	if err != nil {
-		return // the next pass finds out why
+		s.settle(ctx, j) // it has ended, or the next pass tries again
+		return
 	}
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()

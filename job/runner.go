@@ -260,8 +260,8 @@ const sendPatience = 3 * time.Second
 
 func (r *runner) send(data []byte, eof bool) error {
 	_ = r.stdin.SetWriteDeadline(time.Now().Add(sendPatience))
-	if _, err := r.stdin.Write(data); err != nil {
-		return fmt.Errorf("the command does not read its input: %w", err)
+	if n, err := r.stdin.Write(data); err != nil {
+		return fmt.Errorf("the command took %d of %d bytes: %w", n, len(data), err)
 	}
 	if eof {
 		return r.stdin.Close()

@@ -267,6 +267,38 @@ func TestSend(t *testing.T) {
 	}
 }
 
+// Without a loop and without a wait, whoever looks takes in what the runner left.
+func TestLookingTakesIn(t *testing.T) {
+	t.Parallel()
+	for name, look := range map[string]func(*world, string) bool{
+		"tail": func(w *world, id string) bool {
+			got, err := w.s.Tail(w.ctx, id, job.Tailing{Offset: 5})
+			if err != nil {
+				w.Fatal(err)
+			}
+			return got.End
+		},
+		"get": func(w *world, id string) bool { return w.get(id).Status.Terminal() },
+		"list": func(w *world, id string) bool {
+			js, err := w.s.List(w.ctx, job.Query{Status: job.Completed})
+			if err != nil {
+				w.Fatal(err)
+			}
+			return len(js) == 1
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := setup(t)
+			j := w.start(shell("echo done"))
+			w.s.Wait4Runners()
+			if !look(w, j.ID) {
+				t.Error("it does not see the end")
+			}
+		})
+	}
+}
+
 func TestWaiting(t *testing.T) {
 	t.Parallel()
 	w := setup(t)

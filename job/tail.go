@@ -54,7 +54,11 @@ func (s *Supervisor) Tail(ctx context.Context, id string, q Tailing) (Tail, erro
 		woken = w
 	}
 	for {
-		j, err := s.stored(ctx, id)
+		read := s.stored
+		if f.news == nil {
+			read = s.Get // its runner may be gone: its end is taken in
+		}
+		j, err := read(ctx, id)
 		if err != nil {
 			return Tail{}, err
 		}
@@ -64,11 +68,6 @@ func (s *Supervisor) Tail(ctx context.Context, id string, q Tailing) (Tail, erro
 		}
 		if err := f.wait(ctx, j, woken); err != nil {
 			return t, err
-		}
-		if f.news == nil {
-			if _, err := s.Get(ctx, id); err != nil { // its runner is gone: its end is taken in
-				return t, err
-			}
 		}
 	}
 }
