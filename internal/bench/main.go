@@ -11,6 +11,8 @@ import (
 	"runtime/pprof"
 	"strings"
 	"time"
+
+	"github.com/placet-dev/placet/job"
 )
 
 // bench is one run: what was asked for, and where figures go.
@@ -43,9 +45,17 @@ var sections = []section{
 	{"growth", growth},
 	{"waiting", waiting},
 	{"waiters", waiters},
+	{"jobs", jobs},
 }
 
 func main() {
+	switch {
+	case len(os.Args) > 2 && os.Args[1] == job.RunnerCommand:
+		os.Exit(job.Runner(os.Args[2]))
+	case len(os.Args) > 1 && os.Args[1] == printWord:
+		printEvents()
+		return
+	}
 	if err := begin(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
@@ -55,7 +65,7 @@ func main() {
 func begin(args []string) error {
 	b := &bench{out: os.Stdout, parked: 2000, probed: 3000}
 	fs := flag.NewFlagSet("bench", flag.ExitOnError)
-	only := fs.String("only", "", "comma-separated sections; default: all of machine, count, rate, allowed, canon, start, records, steps, growth, waiting, waiters")
+	only := fs.String("only", "", "comma-separated sections; default: all of machine, count, rate, allowed, canon, start, records, steps, growth, waiting, waiters, jobs")
 	fs.DurationVar(&b.slice, "slice", time.Second, "how long one side is measured before it is the other's turn")
 	fs.IntVar(&b.rounds, "rounds", 5, "turns of each side")
 	fs.Int64Var(&b.records, "records", 1_000_000, "decided records in the long file")
