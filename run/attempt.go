@@ -183,6 +183,9 @@ func (s *session) persist(ctx context.Context, write func(context.Context) error
 		r, readErr := s.e.read(ctx, before.ID)
 		if readErr == nil && r.Fence == before.Fence && (r.Status != before.Status || r.Current.ID != before.Current.ID || r.Current.Status != before.Current.Status) {
 			s.relearn(r)
+			if r.Status == Cancelled { // which needs no fence: that tells nothing of this write
+				return errOver
+			}
 			return nil // nobody else can have written that: it was committed
 		}
 		return err

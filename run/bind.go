@@ -30,6 +30,8 @@ func (r Run) whole() error {
 	s := r.Current
 	switch {
 	case r.Reason != "" || !r.FinishedAt.IsZero():
+	case r.untouched():
+		return nil
 	case s.ID == "" || s.RunID != r.ID || s.Index != r.StepCount:
 	case s.Status == Deciding && (s.CallID != "" || s.ApprovalID != ""):
 	case s.Status == Executing && (s.CallID == "" || s.Kind != CallTool):
@@ -40,6 +42,11 @@ func (r Run) whole() error {
 	}
 	return ErrApprovalHash.Say("Run %s is not stored as it was carried out.", r.ID).
 		Hint("It was altered in the store. Cancel the run: placet run cancel %s.", r.ID)
+}
+
+// untouched reports whether the run was left without a step and nobody has taken it since.
+func (r Run) untouched() bool {
+	return r.Current == (Step{}) && r.StepCount == 0 && r.ApprovalN == 0 && r.Fence == 1 && r.LeaseUntil.IsZero() && r.Status == Running
 }
 
 // sealed reports whether the arguments of a step are those that its digest was made of.

@@ -183,8 +183,8 @@ func (s *Session) learn(ctx context.Context) error {
 		return err
 	}
 	s.stale = false
-	lost := r.Status == Running && (r.Fence != was.Fence || r.Epoch != was.Epoch)
-	if !lost {
+	lost := !r.Status.Terminal() && (r.Fence != was.Fence || r.Epoch != was.Epoch)
+	if !lost || r.Status == Waiting {
 		s.s.relearn(r)
 	}
 	if lost || r.Current.Status == Executing && s.s.reserved == nil { // a start that nobody may act on

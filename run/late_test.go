@@ -54,7 +54,7 @@ func newSlow(t *testing.T) slow {
 }
 
 // interrupted starts the run, up to the question what is to become of its step.
-func (s slow) interrupted(t *testing.T) run.Run {
+func (s slow) interrupted(t *testing.T, opts ...run.Option) run.Run {
 	t.Helper()
 	ctx, giveUp := context.WithCancel(t.Context())
 	defer giveUp()
@@ -62,7 +62,7 @@ func (s slow) interrupted(t *testing.T) run.Run {
 		<-s.began
 		giveUp()
 	}()
-	r, err := s.drive.Start(ctx, "note it", run.DefaultLimits())
+	r, err := s.drive.Start(ctx, "note it", run.DefaultLimits(), opts...)
 	if err != nil || r.Status != run.Waiting || s.approval(t, r.ApprovalID).Kind != decision.KindInterrupted {
 		t.Fatalf("%v: %s, %s", err, r.Status, r.Detail)
 	}

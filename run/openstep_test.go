@@ -657,3 +657,129 @@ func TestGateDeadline(t *testing.T) {
 		t.Errorf("attempts %+v", as)
 	}
 }
+
+// A session that attached to one grant spends no other one: not that of a later step,
+// and not one that was asked for anew.
+func TestGateAttachedToAnEarlierGrant(t *testing.T) {
+	t.Parallel()
+	for name, goOn := range map[string]func(g *gated, v run.Verdict) run.Verdict{
+		"next step": func(g *gated, v run.Verdict) run.Verdict {
+			s := g.attach(g.other(), v.Run.ID)
+			g.want(g.must(g.step(s).Execute(g.ctx)), run.VerdictSucceeded)
+			return g.propose(g.step(s), "push", `{"n":2}`)
+		},
+		"asked anew": func(g *gated, v run.Verdict) run.Verdict {
+			g.rules(policy.Ruling{Outcome: policy.RequireApproval, Kind: "another"})
+			return run.Verdict{Run: g.attach(g.other(), v.Run.ID).Run()}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := newGated(t)
+			v := g.propose(g.step(g.begin()), "push", `{"n":1}`)
+			g.approve(v)
+			late := g.attach(g.gate, v.Run.ID)
+			o := g.step(late)
+			next := goOn(g, v).Run.ApprovalID
+			if next == v.ApprovalID {
+				t.Fatal("the run did not go on")
+			}
+			if err := (decision.Operator{Store: g.st}).Approve(g.ctx, v.Run.ID, next, "ana", ""); err != nil {
+				t.Fatal(err)
+			}
+			ran := g.ran.Load()
+			g.unchanged(v.Run.ID, run.ErrRunState, func() error {
+				res, _, err := o.Reserve(g.ctx)
+				if res.CallID != "" {
+					t.Errorf("reserved %+v", res)
+				}
+				return err
+			})
+			g.unchanged(v.Run.ID, run.ErrRunState, func() error { _, err := o.Execute(g.ctx); return err })
+			if n := g.ran.Load(); n != ran {
+				t.Errorf("the tool ran %d times more", n-ran)
+			}
+			g.want(g.must(g.step(g.attach(g.gate, v.Run.ID)).Execute(g.ctx)), run.VerdictSucceeded)
+		})
+	}
+}
+
+// broken is a store that fails as a test says.
+type broken struct {
+	txn.Store
+	fail func() error
+}
+
+func (b *broken) Update(ctx context.Context, fn func(txn.Tx) error) error {
+	if b.fail != nil {
+		if err := b.fail(); err != nil {
+			return err
+		}
+	}
+	return b.Store.Update(ctx, fn)
+}
+
+// What Confirm could not store before the run was taken over is stored by the next
+// one, as late, and answers the question that a person has been asked since.
+func TestGateConfirmsAgainAfterTakeover(t *testing.T) {
+	t.Parallel()
+	b := &broken{}
+	g := newGated(t, func(c *run.Config) { b.Store, c.Store = c.Store, b })
+	_, o, res := g.reserved("write")
+	b.fail = func() error { return errors.New("the disk is gone") }
+	_, err := o.Confirm(g.ctx, json.RawMessage(`"done"`), nil)
+	want(t, err, txn.ErrUnknown)
+	b.fail = nil
+	g.clock.Advance(run.DefaultLease + time.Second)
+	taken := g.attach(g.other(), res.RunID).Run()
+	if taken.Status != run.Waiting {
+		t.Fatalf("run %+v", taken)
+	}
+	v := g.confirm(o)
+	if c, as := g.call(res.CallID); !v.Late || c.Status != call.Succeeded || len(as) != 1 || as[0].Outcome != call.Succeeded {
+		t.Errorf("late: %v; call %s, attempts %+v", v.Late, c.Status, as)
+	}
+	if _, err := o.Confirm(g.ctx, json.RawMessage(`"done"`), nil); !errors.Is(err, run.ErrRunState) {
+		t.Errorf("once more: %v", err)
+	}
+	if s := g.attach(g.gate, res.RunID); s.Run().Current.Index != 2 {
+		t.Errorf("run %+v", s.Run())
+	}
+}
+
+// An outcome of which it is not known whether it was stored is kept where the run was
+// cancelled meanwhile: that is no sign that it was.
+func TestUnknownOutcomeOfACancelledRun(t *testing.T) {
+	t.Parallel()
+	for name, committed := range map[string]bool{"committed": true, "not committed": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := setup(t, proposes("write", `{}`), run.Proposal{Kind: run.Complete})
+			b := &broken{Store: w.st}
+			d := w.driver(func(c *run.Config) { c.Store = b })
+			w.spy.then(func(_ context.Context, c tool.Call) (json.RawMessage, error) {
+				f := &flaky{Store: w.st}
+				f.fail(1, true)
+				b.Store = f
+				if !committed {
+					b.fail = func() error {
+						b.fail, b.Store = nil, w.st
+						return errors.Join(txn.ErrUnknown.Say("Nobody knows."), w.op.Cancel(w.ctx, c.RunID, "ana", ""))
+					}
+				}
+				return json.RawMessage(`"x"`), nil
+			})
+			r, err := d.Start(w.ctx, "write", run.DefaultLimits())
+			if err != nil {
+				t.Fatal(err)
+			}
+			first := w.steps(r.ID)[0]
+			if c := w.call(first.CallID); c.Status != call.Succeeded || string(c.Result) != `"x"` {
+				t.Errorf("call %s %s", c.Status, c.Result)
+			}
+			if as := w.attempts(first.CallID); len(as) != 1 || as[0].Late == committed {
+				t.Errorf("attempts %+v", as)
+			}
+		})
+	}
+}

@@ -147,9 +147,7 @@ func (s *session) settle(ctx context.Context) error {
 		return err
 	}
 	if now := c.Call(); now.Status == call.Succeeded || now.Status == call.Failed { // its process told, too late for the run
-		return s.write(ctx, func(w *writing) error {
-			return s.outcome(ctx, w, call.Outcome{Status: now.Status, Kind: now.Kind, Message: now.Message, Result: now.Result})
-		})
+		return s.write(ctx, func(w *writing) error { return s.outcome(ctx, w, outcomeOf(now)) })
 	}
 	if s.e.conf.Reconcile != nil {
 		return s.reconcile(ctx, c)
@@ -181,11 +179,26 @@ func (s *session) goOn(ctx context.Context) error {
 // learn ends the step with an outcome that became known.
 func (s *session) learn(ctx context.Context, c *call.Case, out call.Outcome) error {
 	return s.write(ctx, func(w *writing) error {
-		if _, err := s.e.calls.Settle(w.tx, c, out); err != nil {
-			return err
-		}
-		return s.outcome(ctx, w, out)
+		return s.settleAs(ctx, w, c, out)
 	})
+}
+
+// settleAs ends the step with what became of its call. Where its process told meanwhile,
+// that is what the call holds, and not out.
+func (s *session) settleAs(ctx context.Context, w *writing, c *call.Case, out call.Outcome) error {
+	now, err := s.e.calls.Settle(w.tx, c, out)
+	switch {
+	case err != nil:
+		return err
+	case now.Status != call.Succeeded && now.Status != call.Failed:
+		return decision.ErrMoved.Say("Call %s changed in the meantime; nothing was written.", now.ID)
+	}
+	return s.outcome(ctx, w, outcomeOf(now))
+}
+
+// outcomeOf is how a call ended whose outcome is known.
+func outcomeOf(c call.Call) call.Outcome {
+	return call.Outcome{Status: c.Status, Kind: c.Kind, Message: c.Message, Result: c.Result}
 }
 
 func (s *session) askAgain(ctx context.Context, c *call.Case) error {

@@ -785,3 +785,26 @@ func TestMeterIsSaturated(t *testing.T) {
 		t.Errorf("charged %+v", r.Usage)
 	}
 }
+
+// Where the process that was thought lost tells while the probe is asked, the step
+// learns what the call holds.
+func TestProbeBesideALateOutcome(t *testing.T) {
+	t.Parallel()
+	g := newGated(t)
+	var o *run.OpenStep
+	g.register("probed", tool.LocalMutation, func(tl *tool.Tool) {
+		tl.Probe = tool.ProberFunc(func(ctx context.Context, _ tool.Call) (tool.ProbeResult, error) {
+			_, err := o.Confirm(ctx, nil, errors.New("it failed"))
+			want(t, err, run.ErrLeaseLost)
+			return tool.ProbeResult{Outcome: tool.ProbeSucceeded, Result: json.RawMessage(`"done"`)}, nil
+		})
+	})
+	_, open, res := g.reserved("probed")
+	o = open
+	g.clock.Advance(run.DefaultLease + time.Second)
+	g.attach(g.other(), res.RunID)
+	c, as := g.call(res.CallID)
+	if st := stepsOf(t, g, res.RunID)[0]; c.Status != call.Failed || as[0].Outcome != call.Failed || st.Observation != run.ToolError || st.Message != c.Message {
+		t.Errorf("call %s, attempt %s, step %s %q", c.Status, as[0].Outcome, st.Observation, st.Message)
+	}
+}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/tool"
+	"github.com/placet-dev/placet/txn"
 )
 
 // Reservation is an attempt whose start is committed, for the caller to carry out.
@@ -126,9 +127,21 @@ func (o *OpenStep) confirm(ctx context.Context, a *attempt, out call.Outcome) (l
 	case now.Status.Terminal():
 		return true, nil
 	case now.Current.ID != o.id || now.Current.Status != Executing:
-		return false, nil // an earlier try has stored it
+		told, err := s.s.told(context.WithoutCancel(ctx), a, out)
+		return !told && err == nil, err
 	}
 	s.s.reach = holds
 	err = s.s.finish(ctx, a.c, a.st, out)
 	return errors.Is(err, errOver) || errors.Is(err, ErrLeaseLost), err
+}
+
+// told reports whether an earlier try has stored an outcome: else others have moved the
+// run meanwhile.
+func (s *session) told(ctx context.Context, a *attempt, out call.Outcome) (told bool, err error) {
+	err = txn.View(ctx, s.e.conf.Store, func(tx Tx) error {
+		n, err := tx.Attempt(a.st.Attempt().CallID, a.st.Attempt().N)
+		told = n.Outcome == out.Status
+		return err
+	})
+	return told, err
 }

@@ -107,6 +107,9 @@ func (e *engine) readPaused(ctx context.Context, runID string) (paused, error) {
 func (e *engine) resume(ctx context.Context, r Run) (*session, Run, error) {
 	for range judgeTries {
 		p, err := e.readPaused(ctx, r.ID)
+		if err == nil && p.run.ApprovalID != r.ApprovalID { // it went on meanwhile: that yes is to something else
+			err = ErrRunState.Say("Run %s has gone on, and waits on approval %s by now.", r.ID, p.run.ApprovalID).Hint("Look at it: placet show %s.", r.ID)
+		}
 		if err != nil {
 			return nil, p.run, err
 		}
@@ -283,17 +286,14 @@ func (e *engine) resumeLearnt(ctx context.Context, p paused) (*session, Run, err
 		return nil, p.run, err
 	}
 	return e.resumeInto(ctx, p, func(s *session, w *writing) error {
-		return s.outcome(ctx, w, call.Outcome{Status: c.Status, Kind: c.Kind, Message: c.Message, Result: c.Result})
+		return s.outcome(ctx, w, outcomeOf(c))
 	})
 }
 
 // resumeWith goes on with an outcome that the tool's probe knew.
 func (e *engine) resumeWith(ctx context.Context, p paused, out call.Outcome) (*session, Run, error) {
 	return e.resumeInto(ctx, p, func(s *session, w *writing) error {
-		if _, err := e.calls.Settle(w.tx, p.c, out); err != nil {
-			return err
-		}
-		return s.outcome(ctx, w, out)
+		return s.settleAs(ctx, w, p.c, out)
 	})
 }
 

@@ -240,8 +240,8 @@ type Tx interface {
 	// to 1,000; 0 means 100.
 	Steps(runID string, after int64, limit int) ([]Step, error)
 	// ContinuableRuns lists runs of the space that a daemon is to go on with, by id
-	// behind after: waiting ones that have a grant, and running ones that nobody works
-	// on. One that is not to be tried before a time after now is left out.
+	// behind after: waiting ones that have a grant, or whose question an outcome learnt
+	// late has answered, and running ones that nobody works on. One that is not to be tried before a time after now is left out.
 	ContinuableRuns(space string, now time.Time, after string, limit int) ([]Run, error)
 	// Adrift lists running runs of the space, by id behind after, whose lease ended
 	// before now, was given back, or is of an earlier life of the store.

@@ -41,7 +41,9 @@ var (
 	continuableRunsSQL = selectRuns + ` WHERE run.continue_by = 'daemon' AND run.status IN ('RUNNING', 'WAITING_FOR_APPROVAL') AND run.space = ?
 		AND (run.next_try_at IS NULL OR run.next_try_at <= ?) AND run.id > ?
 		AND (run.status = 'RUNNING' AND (run.lease_until IS NULL OR run.lease_until < ? OR run.epoch < ?)
-			OR EXISTS (SELECT 1 FROM decision AS d WHERE d.id = run.approval_id AND d.status = 'approved'))
+			OR EXISTS (SELECT 1 FROM decision AS d WHERE d.id = run.approval_id AND (d.status = 'approved'
+				OR d.status IN ('withdrawn', 'superseded') AND EXISTS (SELECT 1 FROM step AS s JOIN call AS c ON c.id = s.call_id
+					WHERE s.run_id = run.id AND s.n = run.step_count AND c.status IN ('succeeded', 'failed')))))
 		ORDER BY run.id LIMIT ?`
 	stepsSQL = `SELECT ` + of(`step`, stepColumns) + `, call.result FROM step LEFT JOIN call ON call.id = step.call_id
 		WHERE step.run_id = ? AND step.n > ? ORDER BY step.n LIMIT ?`

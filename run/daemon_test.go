@@ -1,0 +1,73 @@
+package run_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/placet-dev/placet/call"
+	"github.com/placet-dev/placet/decision"
+	"github.com/placet-dev/placet/run"
+	"github.com/placet-dev/placet/txn"
+)
+
+// A run that is left has no step, and whoever knows its agent begins it. One that was
+// begun and has lost its steps is altered.
+func TestLeave(t *testing.T) {
+	t.Parallel()
+	w := setup(t, proposes("look", `{}`), run.Proposal{Kind: run.Complete})
+	r, err := w.d.Leave(w.ctx, "look", run.DefaultLimits(), run.By(run.AgentRef{Name: "x"}))
+	if err != nil || r.Status != run.Running || r.Current.ID != "" {
+		t.Fatalf("%v: %+v", err, r)
+	}
+	w.stands(w.resume(r), run.Completed, run.GoalCompleted)
+	w.ran(`look{}`)
+	r, err = w.d.Leave(w.ctx, "look", run.DefaultLimits(), run.By(run.AgentRef{Name: "x"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.altered = true
+	w.raw(`UPDATE run SET fence = 2 WHERE id = ?`, r.ID)
+	_, err = w.d.Resume(w.ctx, r.ID)
+	w.refused(err, "approval_hash")
+}
+
+// A run whose question was answered by an outcome learnt late is a daemon's to go on
+// with: nobody else is asked anything any more.
+func TestDaemonGoesOnWithWhatIsLearnt(t *testing.T) {
+	t.Parallel()
+	for _, agreed := range []bool{false, true} {
+		s := newSlow(t)
+		r := s.interrupted(t, run.By(run.AgentRef{Name: "x"}), run.ContinuedBy(call.ByDaemon))
+		if n := s.continuable(t); n != 0 {
+			t.Fatalf("%d can be gone on with before anybody agreed", n)
+		}
+		if agreed {
+			if err := s.drive.Approve(t.Context(), r.ID, r.ApprovalID, "ana", ""); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.late(t)
+		if d := s.approval(t, r.ApprovalID); d.Status != decision.Withdrawn && d.Status != decision.Superseded {
+			t.Fatalf("the question is %s", d.Status)
+		}
+		if n := s.continuable(t); n != 1 {
+			t.Fatalf("%d can be gone on with, agreed: %v", n, agreed)
+		}
+		if r, err := s.drive.Resume(t.Context(), r.ID); err != nil || r.Status != run.Completed || s.continuable(t) != 0 {
+			t.Errorf("%v: %s", err, r.Status)
+		}
+	}
+}
+
+func (s slow) continuable(t *testing.T) (n int) {
+	t.Helper()
+	err := txn.View(t.Context(), s.store, func(tx run.Tx) error {
+		rs, err := tx.ContinuableRuns("main", time.Now(), "", 10)
+		n = len(rs)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
