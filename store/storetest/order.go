@@ -8,6 +8,7 @@ import (
 	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/event"
+	"github.com/placet-dev/placet/run"
 	"github.com/placet-dev/placet/store"
 	"github.com/placet-dev/placet/txn"
 )
@@ -95,6 +96,22 @@ func (tx *orderlyTx) LockDecision(id string) (decision.Decision, error) {
 	return tx.Tx.LockDecision(id)
 }
 
+func (tx *orderlyTx) Run(id string) (run.Run, error) {
+	tx.lock(id)
+	return tx.Tx.Run(id)
+}
+
+func (tx *orderlyTx) LockRun(r run.Run) error {
+	tx.lock(r.ID)
+	return tx.Tx.LockRun(r)
+}
+
+// InsertRun makes a root, like InsertCall.
+func (tx *orderlyTx) InsertRun(ch run.Change) error {
+	tx.locked = true
+	return tx.Tx.InsertRun(ch)
+}
+
 // InsertCall makes a root: nobody else can have locked it.
 func (tx *orderlyTx) InsertCall(c call.Call, es ...event.Event) error {
 	tx.locked = true
@@ -104,6 +121,11 @@ func (tx *orderlyTx) InsertCall(c call.Call, es ...event.Event) error {
 func (tx *orderlyTx) PutDecision(prev decision.Decision, ch decision.Change) error {
 	tx.unlocked(prev.ID)
 	return tx.Tx.PutDecision(prev, ch)
+}
+
+func (tx *orderlyTx) PutRun(prev run.Run, ch run.Change) error {
+	tx.unlocked(prev.ID)
+	return tx.Tx.PutRun(prev, ch)
 }
 
 func (tx *orderlyTx) PutAttempt(prev, next call.Attempt) error {
