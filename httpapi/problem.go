@@ -12,6 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/placet-dev/placet/fault"
+	"github.com/placet-dev/placet/txn"
 )
 
 // Problem is an error as it goes over HTTP (RFC 9457). Reason is stable; programs
@@ -136,7 +137,8 @@ func (s *Server) failure(ctx context.Context, err error) error {
 	}
 	cause := context.Cause(ctx)
 	switch {
-	case cause != nil && errors.Is(cause, ErrShutdown):
+	case cause != nil && errors.Is(cause, ErrShutdown),
+		s.stopping.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, txn.ErrNotCommitted)):
 		err = ErrShutdown
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
 		err = errClientGone

@@ -162,10 +162,12 @@ func (s *Server) waiting(ctx context.Context) (context.Context, context.CancelFu
 	}
 }
 
-// operator decides for a caller.
+// operator decides for a caller. The store's own user is proved to nobody else, and
+// may decide what they asked for themselves (design §7).
 func (s *Server) operator(c caller) decision.Operator {
+	home := c.ID == s.c.Home
 	return decision.Operator{
-		Store: s.c.Store, Observer: s.c.Observer, Principal: c.Principal, Verified: c.ID != s.c.Home, MayOwn: s.c.MayOwn,
+		Store: s.c.Store, Observer: s.c.Observer, Principal: c.Principal, Verified: !home, MayOwn: s.c.MayOwn || home,
 	}
 }
 

@@ -317,7 +317,10 @@ func TestGateEventsAsDriver(t *testing.T) {
 	t.Parallel()
 	script := []run.Proposal{
 		proposes("look", `{"n":1}`), proposes("drop", `{}`), proposes("look", `{"x":1}`), proposes("nosuch", `{}`),
-		proposes("push", `{"n":2}`), {Kind: "sing"}, proposes("write", `{"n":3}`), {Kind: run.Complete, Result: json.RawMessage(`1`)},
+		proposes("push", `{"n":2}`),
+		{Kind: "sing"},
+		proposes("write", `{"n":3}`),
+		{Kind: run.Complete, Result: json.RawMessage(`1`)},
 	}
 	fails := func(ctx context.Context, c tool.Call) (json.RawMessage, error) {
 		if c.Tool == "write" {

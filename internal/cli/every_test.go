@@ -143,6 +143,11 @@ func newEvery(t *testing.T) *every {
 		"STREAM_SEQ": {"2"},
 		"RUN":        append(runs, "run_", hostile),
 		"CMD":        {"sh"},
+		"JOB":        {"job_1", "job_" + hostile},
+		"PROMPT":     {"go on?" + hostile},
+		"DECISION":   {"dec_" + hostile},
+		"CHOICE":     {"yes" + hostile},
+		"TEXT":       {"text" + hostile},
 		"TOOL":       {"vault", "vault_fails", "vault_open", "strict", "web", hostile},
 		"FILE":       {filepath.Join(e.dir, "backup.db"), "nowhere" + sly},
 		"DIR":        {"new" + sly},
@@ -314,8 +319,10 @@ func (e *every) lines(t *testing.T, c *cobra.Command) [][]string {
 		goal := []string{"--goal", "goal " + marker + hostile}
 		lines = [][]string{
 			append(goal, "--agent", "sly"), append(goal, "--agent", "x"+sly), append(goal, "--limits", `{"x`+sly+`":1}`, "--agent", "sly"),
-			append(goal, "--limits", hostile, "--agent", "sly"), {"--goal", "goal" + hostile, "--daemon", "--agent", "sly"}, // no step has taught what is secret
-			{"--goal", "goal" + hostile, "--", "sh", filepath.Join(e.dir, "fails.agent.sh")}, append(goal, "--", "./x"+hostile),
+			append(goal, "--limits", hostile, "--agent", "sly"),
+			{"--goal", "goal" + hostile, "--daemon", "--agent", "sly"}, // no step has taught what is secret
+			{"--goal", "goal" + hostile, "--", "sh", filepath.Join(e.dir, "fails.agent.sh")},
+			append(goal, "--", "./x"+hostile),
 		}
 	}
 	if has("listen") { // none that could be listened on: it would serve
@@ -323,6 +330,9 @@ func (e *every) lines(t *testing.T, c *cobra.Command) [][]string {
 	}
 	if has("scope") {
 		lines = [][]string{{"--scope", "agent", "--name", "bot", "--principal", "p" + sly}, {"--scope", "x" + hostile, "--name", "n" + hostile}}
+	}
+	if strings.Contains(c.Use, " -- CMD") && !has("goal") {
+		lines = [][]string{{"--", "sh", "-c", "x" + hostile}}
 	}
 	if has("yes") {
 		lines = each(lines, []string{"--yes"})

@@ -19,6 +19,7 @@ import (
 	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/httpapi"
 	"github.com/placet-dev/placet/internal/daemon"
+	"github.com/placet-dev/placet/run"
 	"github.com/placet-dev/placet/token"
 )
 
@@ -324,4 +325,115 @@ func TestServeStopsWithWaiters(t *testing.T) {
 	if err := <-waited; !errors.Is(err, httpapi.ErrShutdown) && !httpapi.IsUnreachable(err) {
 		t.Errorf("a waiter is told %v", err)
 	}
+}
+
+// A job started at the terminal asks with the token that it was given, a person
+// answers, and the daemon's death in between loses nothing.
+func TestServeJobs(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for _, line := range [][]string{{"job", "list"}, {"ask", "job_1", "?"}, {"decisions"}, {"resolve", "dec_1", "yes"}, {"job", "start", "--", "true"}} {
+		if _, stderr, code := w.run(line...); code != 1 || !strings.Contains(stderr, "placet") || !strings.Contains(stderr, "serve") {
+			t.Errorf("%v without a daemon: exit code %d: %s", line, code, stderr)
+		}
+	}
+	s := w.serve()
+	out, stderr, code := w.run("--json", "job", "start", "--name", "train", "--", "sh", "-c",
+		`placet --json ask "$PLACET_JOB_ID" 'Go on?' --option 0 --option no; read line; echo "said $line"`)
+	var j httpapi.Job
+	if err := json.Unmarshal([]byte(out), &j); err != nil || code != 0 {
+		t.Fatalf("exit code %d: %s %s", code, out, stderr)
+	}
+	if _, stderr, code := w.run("job", "wait", j.JobID, "--type", "decision_requested", "--timeout", "60s"); code != 0 {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	s.end(syscall.SIGKILL)
+	s = w.serve()
+	out, _, _ = w.run("--json", "decisions")
+	var q httpapi.Question
+	if err := json.Unmarshal([]byte(out), &q); err != nil || q.JobID != j.JobID || q.Prompt != "Go on?" {
+		t.Fatalf("%s %v", out, err)
+	}
+	if list, _, _ := w.run("job", "list"); !strings.Contains(list, "asks a question") {
+		t.Errorf("listed: %s", list)
+	}
+	if _, stderr, code := w.run("resolve", q.DecisionID, "0"); code != 0 {
+		t.Fatal(stderr)
+	}
+	if out, _, code := w.run("--json", "job", "wait", j.JobID, "--decision", q.DecisionID); code != 0 || !strings.Contains(out, `"choice":"0"`) {
+		t.Errorf("exit code %d: %s", code, out)
+	}
+	if _, stderr, code := w.run("job", "send", j.JobID, "hello"); code != 0 {
+		t.Fatal(stderr)
+	}
+	if out, stderr, code := w.run("job", "wait", j.JobID); code != 0 || !strings.Contains(out, "completed") {
+		t.Fatalf("exit code %d: %s %s", code, out, stderr)
+	}
+	if out, _, code := w.run("job", "tail", j.JobID); code != 0 || !strings.Contains(out, "said hello") {
+		t.Errorf("exit code %d: %s", code, out)
+	}
+	if out, _, code := w.run("token", "list"); code != 0 || !strings.Contains(out, j.JobID) {
+		t.Errorf("exit code %d: %s", code, out)
+	}
+	if out, _, code := w.run("--json", "job", "cleanup", "--older-than", "0s"); code != 0 || !strings.Contains(out, j.JobID) {
+		t.Errorf("exit code %d: %s", code, out)
+	}
+	s.end(syscall.SIGTERM)
+}
+
+// A run that is left to the daemon is worked on, waits, and goes on once a person has agreed.
+func TestServeWorksOnRuns(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	conf, err := os.ReadFile(filepath.Join(w.dir, "placet.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	agent := `#!/bin/sh
+case $(cat) in *'"tool_result"'*) echo '{"kind":"complete","result":"ok"}';; *) echo '{"kind":"tool_call","tool":"refund","args":{"order_id":"o-1","amount":60}}';; esac
+`
+	for name, text := range map[string]string{"placet.yaml": string(conf) + "agents:\n  clerk: {exec: [./clerk.sh]}\n", "clerk.sh": agent} {
+		if err := os.WriteFile(filepath.Join(w.dir, name), []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, stderr, code := w.run("--json", "run", "start", "--goal", "refund o-1", "--agent", "clerk", "--daemon")
+	var r run.Object
+	if err := json.Unmarshal([]byte(out), &r); err != nil || code != 0 || r.Status != run.Running {
+		t.Fatalf("exit code %d: %s %s", code, out, stderr)
+	}
+	s := w.serve() // it finds what was left before it was there
+	ana := s.client(token.Reviewer, "ana")
+	seen := errors.New("seen")
+	until := func(want event.Type) {
+		t.Helper()
+		err := ana.Follow(t.Context(), "run:"+r.RunID, "", func(e event.Object) error {
+			if e.Type == want {
+				return seen
+			}
+			return nil
+		})
+		if !errors.Is(err, seen) {
+			t.Fatalf("%v %s", err, s.err)
+		}
+	}
+	until(event.ApprovalRequested)
+	if r, err = ana.GetRun(t.Context(), r.RunID); err != nil || r.PendingApproval == "" {
+		t.Fatalf("%+v %v", r, err)
+	}
+	d, err := ana.GetApproval(t.Context(), r.PendingApproval)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ana.Decide(t.Context(), d.ID, httpapi.Deciding{Approved: true, Digest: d.Digest}); err != nil {
+		t.Fatal(err)
+	}
+	until(event.RunFinished)
+	if r, err = ana.GetRun(t.Context(), r.RunID); err != nil || r.Status != run.Completed || len(r.Steps) != 2 {
+		t.Errorf("%+v %v", r, err)
+	}
+	if _, err := ana.ResumeRun(t.Context(), r.RunID); !errors.Is(err, token.ErrUnauthenticated) && !errors.Is(err, decision.ErrForbidden) {
+		t.Errorf("a reviewer resumes: %v", err)
+	}
+	s.end(syscall.SIGTERM)
 }
