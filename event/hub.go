@@ -62,12 +62,12 @@ var hubs = struct {
 func join(s txn.Store) (*hub, error) {
 	hubs.Lock()
 	var h *hub
-	if reflect.TypeOf(s).Comparable() {
+	if reflect.ValueOf(s).Comparable() {
 		h = hubs.of[s]
 	}
 	if h == nil {
 		h = &hub{s: s, feeds: map[string]*feed{}, quit: make(chan struct{})}
-		if reflect.TypeOf(s).Comparable() {
+		if reflect.ValueOf(s).Comparable() {
 			hubs.of[s] = h
 		}
 	}
@@ -88,7 +88,7 @@ func (h *hub) leave() {
 	if h.users > 0 {
 		return
 	}
-	if reflect.TypeOf(h.s).Comparable() && hubs.of[h.s] == h {
+	if reflect.ValueOf(h.s).Comparable() && hubs.of[h.s] == h {
 		delete(hubs.of, h.s)
 	}
 	close(h.quit)

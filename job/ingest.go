@@ -10,6 +10,8 @@ import (
 	"os"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/internal/process"
@@ -59,6 +61,7 @@ func (s *Supervisor) launchDue(ctx context.Context, j Job) (again bool, err erro
 	if err != nil || !taken {
 		return false, err
 	}
+	defer s.poke() // so that a loop hears from it
 	if why := s.startRunner(context.WithoutCancel(ctx), claimed); why != nil {
 		return true, s.notBegun(ctx, claimed, "The runner could not be started: "+why.Error())
 	}
@@ -129,6 +132,7 @@ func (s *Supervisor) judge(ctx context.Context, j Job, d launchDir) (again bool,
 	lock, err := d.lock()
 	switch {
 	case errors.Is(err, fs.ErrNotExist): // its directory is gone, or was never made
+		s.abandon(j)
 		return s.lost(ctx, j, d, false)
 	case err != nil:
 		return false, err
@@ -161,6 +165,15 @@ func (s *Supervisor) judge(ctx context.Context, j Job, d launchDir) (again bool,
 		}
 	}
 	return s.lost(ctx, j, d, true)
+}
+
+// abandon kills a runner whose directory is gone, and what it started: nobody could
+// hear from it any more.
+func (s *Supervisor) abandon(j Job) {
+	if who, err := process.Parse(j.Runner); err == nil && process.Alive(who) {
+		_ = unix.Kill(who.PID, unix.SIGKILL)
+	}
+	killLeftovers(identity{Mark: markOf(j.Claim)})
 }
 
 // lost ends a launch whose runner is lost; of one that never began another is made.

@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -29,6 +31,13 @@ func launchingNow() (token string, done func()) {
 	token = strings.TrimPrefix(id.New("clm_"), "clm_") + randomText()
 	launching.Store(token, nil)
 	return token, func() { launching.Delete(token) }
+}
+
+// markOf is what everything that a launch starts carries in its environment. The claim
+// cannot be told from it.
+func markOf(claim string) string {
+	sum := sha256.Sum256([]byte("placet/job-mark/v1" + claim))
+	return hex.EncodeToString(sum[:16])
 }
 
 func randomText() string { return "-" + strings.ToLower(rand.Text()) }
@@ -62,7 +71,7 @@ func (s *Supervisor) startRunner(ctx context.Context, j Job) error {
 		argv = []string{"/bin/sh", "-c", j.Spec.Shell}
 	}
 	b, err := json.Marshal(order{
-		V: Layout, JobID: j.ID, Claim: j.Claim, Mark: randomText(), Argv: argv, Cwd: j.Spec.Cwd, Env: env, Secrets: secrets,
+		V: Layout, JobID: j.ID, Claim: j.Claim, Mark: markOf(j.Claim), Argv: argv, Cwd: j.Spec.Cwd, Env: env, Secrets: secrets,
 		Timeout: j.Spec.Timeout, KillAfter: DefaultKillAfter, LogLimit: s.conf.LogLimit,
 		MaxOutputs: s.conf.MaxOutputs, MaxEventBytes: s.conf.MaxEventBytes,
 	})

@@ -3,8 +3,6 @@ package job
 import (
 	"context"
 	"time"
-
-	"github.com/placet-dev/placet/txn"
 )
 
 // Loop looks after the home's jobs until ctx ends: it hears from each runner as
@@ -18,18 +16,15 @@ func (s *Supervisor) Loop(ctx context.Context) error {
 	tick := time.NewTicker(passEvery)
 	defer tick.Stop()
 	for {
-		if err := s.Pass(ctx); err != nil && ctx.Err() == nil {
+		if err := s.pass(ctx, func(j Job) { s.hear(ctx, j) }); err != nil && ctx.Err() == nil {
 			s.conf.Log.Error("a pass over the jobs failed; it is tried again", "error", err)
-		}
-		if err := s.followAll(ctx); err != nil && ctx.Err() == nil {
-			s.conf.Log.Error("the jobs could not be listed; it is tried again", "error", err)
 		}
 		if err := s.sweepCleaned(ctx); err != nil && ctx.Err() == nil {
 			s.conf.Log.Error("cleaned jobs could not be deleted; it is tried again", "error", err)
 		}
 		select {
 		case <-ctx.Done():
-			s.runnersFollowed(ctx)
+			s.following.Wait()
 			return nil
 		case <-tick.C:
 		case <-s.kick:
@@ -43,27 +38,11 @@ func (s *Supervisor) setLooping(on bool) {
 	s.looping = on
 }
 
-// runnersFollowed waits for the goroutines that hear from runners.
-func (s *Supervisor) runnersFollowed(context.Context) { s.following.Wait() }
-
-// followAll sees to it that every launch is heard of.
-func (s *Supervisor) followAll(ctx context.Context) error {
-	after := ""
-	for {
-		var js []Job
-		err := txn.View(ctx, s.conf.Store, func(tx Tx) (err error) {
-			js, err = tx.ActiveJobs(s.conf.Dir, after, atOnce)
-			return err
-		})
-		if err != nil || len(js) == 0 {
-			return err
-		}
-		for _, j := range js {
-			after = j.ID
-			if j.Status == Running && s.mark(j.Claim) {
-				s.following.Go(func() { s.follow(ctx, j) })
-			}
-		}
+// hear sees to it that a job's launch is heard of. One that was queued a moment ago
+// may be launched now: the kick of its end, or the next pass, comes back to it.
+func (s *Supervisor) hear(ctx context.Context, j Job) {
+	if j.Status == Running && s.mark(j.Claim) {
+		s.following.Go(func() { s.follow(ctx, j) })
 	}
 }
 

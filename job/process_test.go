@@ -336,3 +336,49 @@ func TestLauncherKilled(t *testing.T) {
 		})
 	}
 }
+
+// A runner has a session of its own and does not heed what a terminal sends; told to
+// end by its machine, it ends the command first.
+func TestRunnerIsDetached(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	j := w.start(command("echo"))
+	pid := w.runner(j).PID
+	if sid, err := unix.Getsid(pid); err != nil || sid != pid {
+		t.Errorf("it is in session %d, %v", sid, err)
+	}
+	for _, sig := range []unix.Signal{unix.SIGHUP, unix.SIGINT, unix.SIGQUIT} {
+		if err := unix.Kill(pid, sig); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.s.Send(w.ctx, j.ID, []byte("still there\n"), false); err != nil {
+		t.Fatal(err)
+	}
+	w.until(j.ID, "got still there")
+	all := w.identities(j)
+	if err := unix.Kill(pid, unix.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if j = w.end(j.ID); j.Status != job.Failed || !strings.Contains(j.Failure, "told to end") {
+		t.Errorf("%+v", j)
+	}
+	w.gone(all[1:])
+}
+
+// A job whose directory was deleted by hand is ended: nobody could hear from it.
+func TestDirectoryDeleted(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	j := w.start(command("family"))
+	w.until(j.ID, "ready")
+	all := w.identities(j)
+	if err := os.RemoveAll(filepath.Join(w.dir, j.ID)); err != nil {
+		t.Fatal(err)
+	}
+	if j = w.end(j.ID); j.Status != job.Orphaned {
+		t.Errorf("%+v", j)
+	}
+	w.s.Wait4Runners()
+	w.gone(all[:1])
+}

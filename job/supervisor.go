@@ -260,14 +260,14 @@ func (s *Supervisor) Pass(ctx context.Context) error {
 	if s.misuse != nil {
 		return s.misuse
 	}
-	after := ""
-	for {
-		var js []Job
-		err := txn.View(ctx, s.conf.Store, func(tx Tx) (err error) {
-			js, err = tx.ActiveJobs(s.conf.Dir, after, atOnce)
-			return err
-		})
-		if err != nil || len(js) == 0 {
+	return s.pass(ctx, func(Job) {})
+}
+
+// pass also tells of each launch that there is then.
+func (s *Supervisor) pass(ctx context.Context, launched func(Job)) error {
+	for after := ""; ; {
+		js, last, err := s.toDo(ctx, after)
+		if err != nil || last == "" {
 			return err
 		}
 		for _, j := range js {
@@ -275,9 +275,37 @@ func (s *Supervisor) Pass(ctx context.Context) error {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			after = j.ID
+			launched(j)
 		}
+		after = last
 	}
+}
+
+// toDo lists those of the next jobs that there is something to do about: not the
+// queued ones that something still holds up. last is empty behind the last one.
+func (s *Supervisor) toDo(ctx context.Context, after string) (js []Job, last string, err error) {
+	err = txn.View(ctx, s.conf.Store, func(tx Tx) error {
+		js, last = nil, ""
+		all, err := tx.ActiveJobs(s.conf.Dir, after, atOnce)
+		if err != nil {
+			return err
+		}
+		for _, j := range all {
+			last = j.ID
+			if j.Status == Queued {
+				due, cmd, err := s.due(tx, j)
+				if err != nil {
+					return err
+				}
+				if !due && cmd == nil {
+					continue
+				}
+			}
+			js = append(js, j)
+		}
+		return nil
+	})
+	return js, last, err
 }
 
 // settle brings one job of ours up to date. What goes wrong with it is its own: it is
