@@ -20,7 +20,7 @@ func TestAwaitWhileOthersWrite(t *testing.T) {
 			t.Parallel()
 			w := setup(t)
 			stores := []*store.Store{w.st, w.open(nil)}
-			const events = 12
+			const events = 12 / raceFactor
 			var names []string
 			for i := range streams {
 				names = append(names, w.stream(fmt.Sprintf("call_%d", i), 0))
@@ -88,7 +88,7 @@ func TestAwaitMany(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	a := w.stream("call_a", 1)
-	const waiters = 2000
+	const waiters = 2000 / raceFactor
 	var all sync.WaitGroup
 	all.Add(waiters)
 	for range waiters {

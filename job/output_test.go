@@ -248,7 +248,7 @@ func TestManyPrintWhileQuestionsAreAsked(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	w.loop(w.s)
-	const jobs, events, questions = 6, 700, 20
+	const jobs, events, questions = 6, 700 / raceFactor, 20
 	var js []job.Job
 	for range jobs {
 		js = append(js, w.start(command("print", fmt.Sprint(events), "150")))
