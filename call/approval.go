@@ -8,6 +8,7 @@ import (
 
 	"github.com/placet-dev/placet/canon"
 	"github.com/placet-dev/placet/decision"
+	"github.com/placet-dev/placet/internal/id"
 	"github.com/placet-dev/placet/policy"
 	"github.com/placet-dev/placet/request"
 )
@@ -19,13 +20,13 @@ func (e *Executor) question(s subject, args []byte, ru policy.Ruling) (*decision
 	d.Kind, d.Capability, d.Reason = ru.Kind, ru.Capability, ru.Reason
 	d.Presentation = presentation(s, ru.Presentation)
 	d.ForbidEdits = ru.ForbidEdits || s.doubtful()
-	d.GrantTTL = shorter(ru.GrantTTL, e.grantTTL(s))
+	d.GrantTTL = decision.Shorter(ru.GrantTTL, e.grantTTL(s))
 	return d, bind(s, d, args)
 }
 
 func (e *Executor) newApproval(s subject) *decision.Decision {
 	return &decision.Decision{
-		ID: e.conf.NewID("apr_"), Space: s.call.Space, Type: decision.Approval, Owner: s.call.Root(), N: s.nextApproval(),
+		ID: e.conf.NewID(id.Approval), Space: s.call.Space, Type: decision.Approval, Owner: s.call.Root(), N: s.nextApproval(),
 		SpecDigest: s.tool.SpecDigest(), ArgsDigest: s.call.ArgsDigest,
 		RunID: s.call.RunID, CallID: s.call.approvedAs(), StepID: s.call.StepID, Tool: s.tool.Name,
 		RequestedBy: s.call.Principal, Metadata: s.call.Metadata,
@@ -94,7 +95,7 @@ func (e *Executor) meetsSpent(s subject, args []byte, ru policy.Ruling) (bool, e
 	if s.spent == nil {
 		return false, nil // it ran without one
 	}
-	if asked, _, err := s.recorded(*s.spent); err != nil || !sameBytes(asked, args) { // what ran was edited
+	if asked, _, err := s.recorded(*s.spent); err != nil || !bytes.Equal(asked, args) { // what ran was edited
 		return err == nil && s.spent.SpecDigest == s.tool.SpecDigest() && sameAuthority(*s.spent, s, ru, args), err
 	}
 	got, err := s.digest(args, ru.Kind, ru.Capability, ru.Presentation)

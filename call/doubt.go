@@ -70,9 +70,9 @@ func (e *Executor) doubtLimits(s subject) (grantTTL, approvalTTL time.Duration) 
 		return grantTTL, approvalTTL
 	}
 	if !from.ExpiresAt.IsZero() {
-		approvalTTL = shorter(approvalTTL, from.ExpiresAt.Sub(from.CreatedAt))
+		approvalTTL = decision.Shorter(approvalTTL, from.ExpiresAt.Sub(from.CreatedAt))
 	}
-	return shorter(grantTTL, from.GrantTTL), approvalTTL
+	return decision.Shorter(grantTTL, from.GrantTTL), approvalTTL
 }
 
 // ran is what the last attempt ran and the digest of the grant it spent. Where the

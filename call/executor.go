@@ -171,10 +171,8 @@ func (e *Executor) options(opts []Option) (options, error) {
 	for _, f := range opts {
 		f(&o)
 	}
-	for k := range o.metadata {
-		if decision.ReservedMetadata(k) {
-			return o, ErrUsage.Say("The metadata key %q is the server's own.", k).Hint("Choose another key.")
-		}
+	if err := decision.CheckReserved(o.metadata); err != nil {
+		return o, err
 	}
 	if o.origin != "" {
 		o.metadata = o.asServers()
@@ -182,7 +180,10 @@ func (e *Executor) options(opts []Option) (options, error) {
 	if o.continueBy != ByCaller && o.continueBy != ByDaemon {
 		return o, ErrUsage.Say("continue_by is %q; it is caller or daemon.", o.continueBy)
 	}
-	return o, checkMetadata(o)
+	if err := decision.CheckAsker(o.principal, o.metadata); err != nil {
+		return o, err
+	}
+	return o, checkID("run id", o.runID)
 }
 
 // Call makes a new call with a new id and carries it out, or parks it: then the
@@ -244,14 +245,14 @@ type subject struct {
 func (e *Executor) admit(toolName string, args []byte) (subject, *Result) {
 	t, err := e.conf.Tools.Lookup(toolName)
 	if err != nil {
-		return subject{}, invalid(toolName, args, err)
+		return subject{}, invalid(args, err)
 	}
 	if err := t.CheckArgs(args); err != nil {
-		return subject{}, invalid(toolName, args, err)
+		return subject{}, invalid(args, err)
 	}
 	digest, err := request.ArgsDigest(args)
 	if err != nil {
-		return subject{}, invalid(toolName, args, err)
+		return subject{}, invalid(args, err)
 	}
 	return subject{tool: t, argsDigest: digest}, nil
 }

@@ -31,7 +31,7 @@ func (e *Executor) finish(ctx context.Context, s subject, st started, out Outcom
 			return err
 		})
 	}
-	err := persist(ctx, func() error {
+	err := txn.Retry(ctx, func() error {
 		// Nearly always the call still stands as its start wrote it.
 		err := write(true)
 		if errors.Is(err, decision.ErrMoved) {
@@ -151,22 +151,4 @@ func (e *Executor) answerLate(tx Tx, c Call) error {
 		return err
 	}
 	return tx.PutDecision(d, ch)
-}
-
-// persist repeats a guarded write while it is known that nothing, or not known
-// whether anything, was written.
-func persist(ctx context.Context, write func() error) error {
-	for wait := 5 * time.Millisecond; ; wait = min(2*wait, time.Second) {
-		err := write()
-		if err == nil || !errors.Is(err, txn.ErrNotCommitted) && !errors.Is(err, txn.ErrUnknown) {
-			return err
-		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return err
-		}
-	}
 }

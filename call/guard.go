@@ -1,6 +1,7 @@
 package call
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"time"
@@ -78,7 +79,7 @@ func (e *Executor) countGuards(tx Tx, s subject, again bool, args []byte) (*refu
 		return nil, nil
 	}
 	digest := s.argsDigest
-	if !sameBytes(args, s.call.Args) {
+	if !bytes.Equal(args, s.call.Args) {
 		var err error
 		if digest, err = request.ArgsDigest(args); err != nil {
 			return nil, err

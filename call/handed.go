@@ -159,7 +159,7 @@ func (o *Outcome) check() error {
 	default:
 		return ErrUsage.Say("%q is no outcome.", string(o.Status)).Hint("Write succeeded, failed or unknown.")
 	}
-	if o.Result != nil || !validText(o.Message) || len(o.Message) > maxOutcomeMessage {
+	if o.Result != nil || !txn.IsText(o.Message) || len(o.Message) > maxOutcomeMessage {
 		return ErrUsage.Say("An attempt that is %s has a message of at most %d bytes and no result.", o.Status, maxOutcomeMessage)
 	}
 	return nil

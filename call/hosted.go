@@ -109,9 +109,6 @@ func (c *Case) Call() Call { return c.s.call }
 // Tool is the tool as it is registered.
 func (c *Case) Tool() *tool.Tool { return c.s.tool }
 
-// Attempt is the call's last attempt; nil: there was none.
-func (c *Case) Attempt() *Attempt { return c.s.attempt }
-
 // Ran is the arguments of the last attempt.
 func (c *Case) Ran() []byte {
 	if c.s.attempt == nil {
@@ -178,6 +175,10 @@ type Started struct{ st started }
 // Attempt is the attempt.
 func (s Started) Attempt() Attempt { return s.st.attempt }
 
+// Unstored says that the attempt was begun and that its outcome is in no store,
+// whatever err, the store's last word, says. It matches txn.ErrUnknown.
+func (s Started) Unstored(err error) error { return errUnstored(s.st, err) }
+
 // Call is the call as its start left it.
 func (s Started) Call() Call { return s.st.call }
 
@@ -229,7 +230,6 @@ func (e *Executor) Hold() (done func()) {
 // Ended is what an outcome made of a call.
 type Ended struct {
 	Call  Call
-	Late  bool               // recorded on its attempt, and perhaps on its call; never the step's
 	Asked *decision.Decision // whether to run it again, where only a person can say
 }
 
@@ -242,9 +242,8 @@ func (e *Executor) End(tx Tx, c *Case, s Started, out Outcome, over, unmoved boo
 	if err != nil {
 		return Ended{}, err
 	}
-	late := over || now.Status != Running || now.Fence != s.st.attempt.Fence || now.Epoch != s.st.attempt.Epoch
 	next, asked, err := e.end(tx, c.s, now, s.st.attempt, End{Outcome: out, Late: over})
-	return Ended{Call: next, Late: late, Asked: asked}, err
+	return Ended{next, asked}, err
 }
 
 // Lose writes the running attempt of a run that was taken over as unknown. With
@@ -347,11 +346,11 @@ func RenewHosted(tx Tx, callID string, until time.Time) error {
 
 // approvalTTL and grantTTL are the executor's limits, or the shorter ones of the run.
 func (e *Executor) approvalTTL(s subject) time.Duration {
-	return shorter(e.conf.ApprovalTTL, s.site.ApprovalTTL)
+	return decision.Shorter(e.conf.ApprovalTTL, s.site.ApprovalTTL)
 }
 
 func (e *Executor) grantTTL(s subject) time.Duration {
-	return shorter(e.conf.GrantTTL, s.site.GrantTTL)
+	return decision.Shorter(e.conf.GrantTTL, s.site.GrantTTL)
 }
 
 // nextApproval counts the approvals of what waits on them.

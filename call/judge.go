@@ -10,6 +10,7 @@ import (
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/policy"
 	"github.com/placet-dev/placet/request"
+	"github.com/placet-dev/placet/txn"
 )
 
 // verdict is what the judging came to and what it was judged on. The
@@ -142,7 +143,7 @@ func (s subject) recorded(d decision.Decision) (args []byte, edited bool, err er
 		return nil, false, err
 	}
 	// The request holds them without the white space around them.
-	if sameBytes(req.Args, bytes.Trim(s.call.Args, " \t\r\n")) {
+	if bytes.Equal(req.Args, bytes.Trim(s.call.Args, " \t\r\n")) {
 		return s.call.Args, false, nil
 	}
 	return req.Args, true, nil
@@ -191,7 +192,7 @@ func (e *Executor) judgeRepeat(ctx context.Context, s subject, v verdict) (verdi
 // gate holds recorded arguments against the schema registered now, and the guards.
 func (e *Executor) gate(ctx context.Context, s subject, args ...[]byte) (*refusal, error) {
 	for i, a := range args {
-		if i > 0 && sameBytes(a, args[i-1]) {
+		if i > 0 && bytes.Equal(a, args[i-1]) {
 			continue
 		}
 		if err := s.tool.CheckArgs(a); err != nil {
@@ -213,7 +214,7 @@ func (e *Executor) askFor(s subject, v verdict, args []byte, ru policy.Ruling, e
 	if err != nil {
 		return v, err
 	}
-	v.ttl = shorter(ru.ApprovalTTL, e.approvalTTL(s))
+	v.ttl = decision.Shorter(ru.ApprovalTTL, e.approvalTTL(s))
 	v.ask, err = e.question(s, args, ru)
 	return v, err
 }
@@ -260,7 +261,7 @@ func (e *Executor) rule(ctx context.Context, s subject, args []byte) (ru policy.
 		ru.Reason = fmt.Sprintf("The tool %q is marked confirm: a person is always asked.", s.tool.Name)
 	}
 	switch {
-	case !validText(ru.Reason) || !validText(ru.Kind):
+	case !txn.IsText(ru.Reason) || !txn.IsText(ru.Kind):
 		return ru, policy.ErrRuling.Say("The policy's reason or kind is not valid text; nothing was run.")
 	case ru.Kind == decision.KindInterrupted:
 		return ru, policy.ErrRuling.Say("The policy answered the kind %q, which is the runtime's own; nothing was run.", ru.Kind)
@@ -286,12 +287,4 @@ func (s subject) requestJSON(args []byte) ([]byte, error) {
 	return request.Request{
 		RunID: s.call.RunID, CallID: s.call.approvedAs(), StepID: s.call.StepID, Tool: s.tool.Spec, Args: args,
 	}.JSONWith(s.tool.SpecJSON())
-}
-
-// shorter is the shorter of two limits, of which 0 is none.
-func shorter(a, b time.Duration) time.Duration {
-	if a == 0 || b != 0 && b < a {
-		return b
-	}
-	return a
 }

@@ -40,44 +40,11 @@ func (r *Result) edited(a Attempt) {
 	}
 }
 
-func invalid(_ string, args []byte, err error) *Result {
+func invalid(args []byte, err error) *Result {
 	return &Result{Status: Invalid, Kind: KindInvalidArguments, Message: err.Error(), Args: args}
 }
 
-func validText(s string) bool {
-	if !utf8.ValidString(s) {
-		return false
-	}
-	for i := range len(s) {
-		if s[i] == 0 {
-			return false
-		}
-	}
-	return true
-}
-
-const (
-	maxID       = 200 // bytes of an id that a caller chose
-	maxMetadata = 4096
-)
-
-// checkMetadata bounds what a caller attaches to a call.
-func checkMetadata(o options) error {
-	n := 0
-	for k, v := range o.metadata {
-		if k == "" || !validText(k) || !validText(v) {
-			return ErrUsage.Say("The metadata %q is not valid text.", k)
-		}
-		n += len(k) + len(v)
-	}
-	switch {
-	case n > maxMetadata:
-		return ErrUsage.Say("The metadata has %d bytes; the limit is %d.", n, maxMetadata)
-	case !validText(o.principal) || len(o.principal) > maxID:
-		return ErrUsage.Say("The principal is not valid text of at most %d bytes.", maxID)
-	}
-	return checkID("run id", o.runID)
-}
+const maxID = 200 // bytes of an id that a caller chose
 
 // checkID bounds an id that a caller chose.
 func checkID(name, s string) error {

@@ -173,5 +173,3 @@ func (e *Executor) answerNow(tx Tx, c Call, s subject, v verdict, b *Begin) (Cal
 	refuse, err := e.spend(tx, c, d, b)
 	return c, nil, errors.Join(err, refuse)
 }
-
-func sameBytes(a, b []byte) bool { return string(a) == string(b) }

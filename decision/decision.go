@@ -8,6 +8,7 @@ import (
 
 	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/request"
+	"github.com/placet-dev/placet/txn"
 )
 
 // Type tells the two sorts of decision apart.
@@ -175,14 +176,47 @@ func FromServer(metadata map[string]string) bool {
 	return false
 }
 
-// ReservedMetadata reports whether callers may not set this key.
-func ReservedMetadata(key string) bool {
+// Limits of what an asker says of itself.
+const (
+	MaxMetadata  = 4096 // bytes of all keys and values
+	MaxPrincipal = 200  // bytes
+)
+
+// CheckAsker refuses a principal and metadata that cannot be recorded as given:
+// [ErrUsage].
+func CheckAsker(principal string, metadata map[string]string) error {
+	n := 0
+	for k, v := range metadata {
+		if k == "" || !txn.IsText(k) || !txn.IsText(v) {
+			return ErrUsage.Say("The metadata %q is not valid text.", k)
+		}
+		n += len(k) + len(v)
+	}
+	switch {
+	case n > MaxMetadata:
+		return ErrUsage.Say("The metadata has %d bytes; the limit is %d.", n, MaxMetadata)
+	case !txn.IsText(principal) || len(principal) > MaxPrincipal:
+		return ErrUsage.Say("The principal is not valid text of at most %d bytes.", MaxPrincipal)
+	}
+	return nil
+}
+
+// CheckReserved refuses metadata with a key that only the server may set: [ErrUsage].
+func CheckReserved(metadata map[string]string) error {
 	for _, k := range serverKeys {
-		if k == key {
-			return true
+		if _, ok := metadata[k]; ok {
+			return ErrUsage.Say("The metadata key %q is the server's own.", k).Hint("Choose another key.")
 		}
 	}
-	return false
+	return nil
+}
+
+// Shorter is the shorter of two limits of an approval, of which 0 is none.
+func Shorter(a, b time.Duration) time.Duration {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
 }
 
 // Binding recomputes the digest from the fields that it covers.

@@ -48,11 +48,7 @@ func (d Decision) Requested() event.Event {
 		actor = event.System
 	}
 	if d.Type == Question {
-		expires := ""
-		if !d.ExpiresAt.IsZero() {
-			expires = d.ExpiresAt.UTC().Format("2006-01-02T15:04:05.000000Z")
-		}
-		return d.event(event.DecisionRequested, actor, askedPayload{d.ID, d.Prompt, d.Options, d.Form, expires})
+		return d.event(event.DecisionRequested, actor, askedPayload{d.ID, d.Prompt, d.Options, d.Form, txn.Stamp(d.ExpiresAt)})
 	}
 	return d.event(event.ApprovalRequested, actor, requestedPayload{d.ID, d.Kind, d.Reason, d.Digest})
 }

@@ -6,12 +6,12 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/placet-dev/placet/canon"
 	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/fault"
 	"github.com/placet-dev/placet/tool"
+	"github.com/placet-dev/placet/txn"
 )
 
 // Limits of questions (spec 3.2).
@@ -76,7 +76,7 @@ func (q Asking) Checked() (Asking, error) {
 		return q, ErrUsage.Say("There are %d options; a question has 1 to %d.", len(q.Options), MaxOptions)
 	case q.Timeout < 0 || q.Timeout > MaxTimeout || q.Timeout%time.Second != 0:
 		return q, ErrUsage.Say("The time limit is %s; it is a whole number of seconds from 1 to %d.", q.Timeout, MaxTimeout/time.Second)
-	case len(q.IdempotencyKey) > maxIdempotencyKey || !utf8.ValidString(q.IdempotencyKey) || strings.Contains(q.IdempotencyKey, "\x00"):
+	case len(q.IdempotencyKey) > maxIdempotencyKey || !txn.IsText(q.IdempotencyKey):
 		return q, ErrUsage.Say("The idempotency key is not valid text of at most %d bytes.", maxIdempotencyKey)
 	}
 	options := make([]string, 0, len(q.Options))

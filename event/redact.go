@@ -2,8 +2,6 @@ package event
 
 import (
 	"context"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/placet-dev/placet/txn"
 )
@@ -15,7 +13,7 @@ import (
 // [ErrNoEvent]: there is no such event, or it is empty already. [ErrUsage]: by is
 // empty, or one of the texts is not valid UTF-8 without NUL.
 func Redact(ctx context.Context, s txn.Store, stream string, streamSeq int64, by, note string) error {
-	if by == "" || !validText(by) || !validText(note) {
+	if by == "" || !txn.IsText(by) || !txn.IsText(note) {
 		return ErrUsage.Say("Who redacts has to be named, and the name and the note have to be valid text.")
 	}
 	return txn.Update(ctx, s, func(tx Tx) error {
@@ -35,5 +33,3 @@ func Redact(ctx context.Context, s txn.Store, stream string, streamSeq int64, by
 		}{streamSeq, note}))
 	})
 }
-
-func validText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }

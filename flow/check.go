@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/placet-dev/placet/canon"
 	"github.com/placet-dev/placet/fault"
 	"github.com/placet-dev/placet/run"
 	"github.com/placet-dev/placet/tool"
+	"github.com/placet-dev/placet/txn"
 )
 
 // Check says what is wrong with a definition: an error that matches run.ErrUsage, names
@@ -116,7 +116,7 @@ func (f Flow) checkNode(n Node) error {
 
 func (f Flow) checkText(n Node, field, text string) error {
 	switch {
-	case !utf8.ValidString(text) || strings.Contains(text, "\x00"):
+	case !txn.IsText(text):
 		return f.wrongAt(n, "its %s is not valid text.", field)
 	case len(text) > MaxText:
 		return f.wrongAt(n, "its %s has %d bytes; the limit is %d.", field, len(text), MaxText)

@@ -114,7 +114,7 @@ func (s *session) finish(ctx context.Context, c *call.Case, st call.Started, out
 		s.recordLate(c, st, out)
 		return err
 	case err != nil:
-		return unstored(st, err)
+		return st.Unstored(err)
 	case unknown && !s.closing:
 		return s.settle(ctx)
 	}
@@ -157,7 +157,7 @@ func (s *session) recordLate(c *call.Case, st call.Started, out call.Outcome) {
 func (s *session) storeLate(c *call.Case, st call.Started, out call.Outcome) error {
 	ctx, cancel := context.WithTimeout(context.Background(), writeOutcome)
 	defer cancel()
-	return retry(ctx, func() error {
+	return txn.Retry(ctx, func() error {
 		return s.e.update(ctx, func(tx Tx) error {
 			r, err := tx.Run(c.Call().RunID)
 			if err != nil {
@@ -175,7 +175,7 @@ func (s *session) persist(ctx context.Context, write func(context.Context) error
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeOutcome)
 	defer cancel()
 	before := s.known()
-	return retry(ctx, func() error {
+	return txn.Retry(ctx, func() error {
 		err := write(ctx)
 		if !errors.Is(err, txn.ErrUnknown) {
 			return err
@@ -190,33 +190,4 @@ func (s *session) persist(ctx context.Context, write func(context.Context) error
 		}
 		return err
 	})
-}
-
-// retry repeats a guarded write while it is known that nothing, or not known whether
-// anything, was written.
-func retry(ctx context.Context, write func() error) error {
-	for wait := 5 * time.Millisecond; ; wait = min(2*wait, time.Second) {
-		err := write()
-		if err == nil || !errors.Is(err, txn.ErrNotCommitted) && !errors.Is(err, txn.ErrUnknown) {
-			return err
-		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return err
-		}
-	}
-}
-
-// unstored says that an attempt was begun and that its outcome is in no store.
-func unstored(st call.Started, err error) error {
-	a := st.Attempt()
-	e := txn.ErrUnknown.Say("Call %s was started (attempt %d), but how it ended could not be stored: %s", a.CallID, a.N, err).
-		Hint("Look at it: placet show %s.", a.CallID)
-	if errors.Is(err, txn.ErrNotCommitted) {
-		return e
-	}
-	return e.Because(err)
 }

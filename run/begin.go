@@ -9,6 +9,7 @@ import (
 	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/internal/id"
+	"github.com/placet-dev/placet/txn"
 )
 
 // Option refines a new run.
@@ -80,38 +81,19 @@ func check(r Run) error {
 	switch {
 	case !strings.HasPrefix(r.ID, id.Run) || len(r.ID) == len(id.Run) || len(r.ID) > 200 || strings.ContainsFunc(r.ID, notInID):
 		return ErrUsage.Say("%q is no run id.", r.ID).Hint("Write run_ and letters, digits, - or _; at most 200 characters.")
-	case r.Goal == "" || !validText(r.Goal):
+	case r.Goal == "" || !txn.IsText(r.Goal):
 		return ErrUsage.Say("The goal is empty or not valid text.").Hint("Say what the run is for, in UTF-8.")
 	case len(r.Goal) > MaxGoal:
 		return ErrUsage.Say("The goal has %d bytes; the limit is %d.", len(r.Goal), MaxGoal)
 	case r.ContinueBy != call.ByCaller && r.ContinueBy != call.ByDaemon:
 		return ErrUsage.Say("continue_by is %q; it is caller or daemon.", r.ContinueBy)
 	}
-	return checkMetadata(r)
+	if err := decision.CheckReserved(r.Metadata); err != nil {
+		return err
+	}
+	return decision.CheckAsker(r.Principal, r.Metadata)
 }
 
 func notInID(c rune) bool {
 	return !(c == '_' || c == '-' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z')
-}
-
-const maxMetadata = 4096
-
-func checkMetadata(r Run) error {
-	n := 0
-	for k, v := range r.Metadata {
-		switch {
-		case decision.ReservedMetadata(k):
-			return ErrUsage.Say("The metadata key %q is the server's own.", k).Hint("Choose another key.")
-		case k == "" || !validText(k) || !validText(v):
-			return ErrUsage.Say("The metadata %q is not valid text.", k)
-		}
-		n += len(k) + len(v)
-	}
-	switch {
-	case n > maxMetadata:
-		return ErrUsage.Say("The metadata has %d bytes; the limit is %d.", n, maxMetadata)
-	case !validText(r.Principal) || len(r.Principal) > 200:
-		return ErrUsage.Say("The principal is not valid text of at most 200 bytes.")
-	}
-	return nil
 }

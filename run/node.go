@@ -11,6 +11,7 @@ import (
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/internal/id"
 	"github.com/placet-dev/placet/request"
+	"github.com/placet-dev/placet/txn"
 )
 
 // kindNode is the kind of a flow's approval: no tool stands behind it.
@@ -52,7 +53,7 @@ func (e *engine) nodeApproval(w *writing, p Proposal) (decision.Decision, error)
 			return decision.Decision{}, request.ErrUnencodable.Because(err)
 		}
 	}
-	d := decision.Decision{Kind: kindNode, Presentation: shown, Request: req, Reason: clean(p.Text), RunID: r.ID, Node: p.Node, Metadata: r.Metadata}
+	d := decision.Decision{Kind: kindNode, Presentation: shown, Request: req, Reason: txn.AsText(p.Text), RunID: r.ID, Node: p.Node, Metadata: r.Metadata}
 	if d.ArgsDigest, err = request.ArgsDigest(p.Args); err != nil {
 		return d, err
 	}
@@ -69,10 +70,10 @@ func (e *engine) openNode(w *writing, d decision.Decision) decision.Decision {
 		ID: e.conf.NewID(id.Approval), Space: r.Space, Type: decision.Approval, Owner: r.Ref(), N: r.ApprovalN + 1,
 		Kind: d.Kind, Presentation: d.Presentation, Request: d.Request, Digest: d.Digest, ArgsDigest: d.ArgsDigest,
 		Reason: d.Reason, ForbidEdits: true, RunID: d.RunID, Node: d.Node, RequestedBy: r.Principal, Metadata: d.Metadata,
-		GrantTTL: shorter(e.conf.GrantTTL, r.Limits.GrantTTL), Status: decision.Pending, Open: true, Needs: 1,
+		GrantTTL: decision.Shorter(e.conf.GrantTTL, r.Limits.GrantTTL), Status: decision.Pending, Open: true, Needs: 1,
 		CreatedAt: w.now, Epoch: w.tx.Epoch(),
 	}
-	if ttl := shorter(e.conf.ApprovalTTL, r.Limits.ApprovalTTL); ttl > 0 {
+	if ttl := decision.Shorter(e.conf.ApprovalTTL, r.Limits.ApprovalTTL); ttl > 0 {
 		n.ExpiresAt = w.now.Add(ttl)
 	}
 	return n
@@ -105,14 +106,6 @@ func plainNode(p Proposal) ([]byte, error) {
 		return nil, err
 	}
 	return append(append(append(b, `,"args":`...), p.Args...), '}'), nil
-}
-
-// shorter is the shorter of two limits, of which 0 is none.
-func shorter(a, b time.Duration) time.Duration {
-	if a == 0 || b != 0 && b < a {
-		return b
-	}
-	return a
 }
 
 // resumeNode goes on with a flow's approval.

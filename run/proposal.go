@@ -4,11 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/placet-dev/placet/canon"
 	"github.com/placet-dev/placet/tool"
+	"github.com/placet-dev/placet/txn"
 )
 
 // ProposalKind is what an agent proposes.
@@ -62,7 +61,7 @@ const noKind ProposalKind = "none"
 // recorded is p as it can be stored. What nobody could use is cut: its step says so.
 func (p Proposal) recorded() Proposal {
 	n := p.size()
-	p.Kind, p.Tool, p.Node, p.Text = ProposalKind(upTo(maxKind, string(p.Kind))), upTo(maxName, p.Tool), upTo(maxName, p.Node), clean(p.Text)
+	p.Kind, p.Tool, p.Node, p.Text = ProposalKind(upTo(maxKind, string(p.Kind))), upTo(maxName, p.Tool), upTo(maxName, p.Node), txn.AsText(p.Text)
 	if p.Kind == "" {
 		p.Kind = noKind
 	}
@@ -82,7 +81,7 @@ func (p Proposal) unusable() string {
 		return fmt.Sprintf("The decision has %d bytes; the limit is %d.", p.size(), MaxProposal)
 	case len(p.Kind) > maxKind || len(p.Tool) > maxName || len(p.Node) > maxName:
 		return "The decision has a kind, a tool or a node of a length that nothing has."
-	case !validText(p.Tool) || !validText(p.Text) || !validText(p.Node):
+	case !txn.IsText(p.Tool) || !txn.IsText(p.Text) || !txn.IsText(p.Node):
 		return "The decision has text that is not valid UTF-8, or a NUL character."
 	case p.Kind == Complete && len(p.Result) > 0:
 		if err := canon.Valid(p.Result); err != nil {
@@ -104,13 +103,7 @@ func upTo(n int, s string) string {
 	if len(s) > n {
 		s = s[:n]
 	}
-	return clean(s)
-}
-
-// clean is text as it can be stored in a column: what is not is replaced. The bytes
-// as they came are kept beside it where there are any.
-func clean(s string) string {
-	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
+	return txn.AsText(s)
 }
 
 // maxWords bounds what others say in an error, in bytes.
@@ -120,9 +113,7 @@ const maxWords = 16 << 10
 // where it is longer than anybody reads.
 func words(s string) string {
 	if len(s) <= maxWords {
-		return clean(s)
+		return txn.AsText(s)
 	}
-	return fmt.Sprintf("%s … (%d bytes)", clean(s[:maxWords]), len(s))
+	return fmt.Sprintf("%s … (%d bytes)", txn.AsText(s[:maxWords]), len(s))
 }
-
-func validText(s string) bool { return utf8.ValidString(s) && !strings.Contains(s, "\x00") }

@@ -96,7 +96,7 @@ func (o *OpenStep) Confirm(ctx context.Context, result json.RawMessage, toolErr 
 	late, err := o.confirm(ctx, a, out)
 	if late {
 		if stored := s.s.storeLate(a.c, a.st, out); stored != nil {
-			return Verdict{}, unstored(a.st, stored)
+			return Verdict{}, a.st.Unstored(stored)
 		}
 		s.stale = true // as is what it was settled as meanwhile
 	}
