@@ -55,7 +55,7 @@ func (e *engine) begin(ctx context.Context, runID, goal string, limits Limits, o
 		if err != nil {
 			return err
 		}
-		ch, err = ch.Then(Advance{Hold{ch.Next.Fence, t.Epoch, t.At, t.Until}, e.conf.NewID(id.Step)}, now)
+		ch, err = ch.Then(Advance{t.hold(ch.Next.Fence), e.conf.NewID(id.Step)}, now)
 		if err != nil {
 			return err
 		}

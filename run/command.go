@@ -26,6 +26,9 @@ type Take struct {
 	Until time.Time
 }
 
+// hold is what the taking gives, once its fence is drawn.
+func (t Take) hold(fence int64) Hold { return Hold{fence, t.Epoch, t.At, t.Until} }
+
 // Create makes a new run.
 type Create struct{ Take }
 

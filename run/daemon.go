@@ -36,7 +36,7 @@ func (d *Driver) Leave(ctx context.Context, goal string, limits Limits, opts ...
 		if err != nil {
 			return err
 		}
-		if ch, err = ch.Then(Release{Hold{ch.Next.Fence, t.Epoch, t.At, t.Until}}, now); err != nil {
+		if ch, err = ch.Then(Release{t.hold(ch.Next.Fence)}, now); err != nil {
 			return err
 		}
 		return tx.InsertRun(ch)

@@ -18,7 +18,7 @@ func (s *session) load(ctx context.Context) error {
 	var steps []Step
 	var approvals []decision.Decision
 	err := txn.View(ctx, s.e.conf.Store, func(tx Tx) (err error) {
-		if steps, err = allSteps(tx, r.ID); err != nil {
+		if steps, err = AllSteps(tx, r.ID); err != nil {
 			return err
 		}
 		approvals, err = allApprovals(tx, r)
@@ -38,7 +38,8 @@ func (s *session) load(ctx context.Context) error {
 	return nil
 }
 
-func allSteps(tx Tx, runID string) ([]Step, error) {
+// AllSteps lists every step of a run, oldest first.
+func AllSteps(tx Tx, runID string) ([]Step, error) {
 	const page = 1000
 	var all []Step
 	for after := int64(0); ; {

@@ -174,7 +174,9 @@ type exceeded struct {
 	payload any
 }
 
-func (r Run) limit(now time.Time) *exceeded {
+// exceeds is the first limit, in the order of spec 1.1, that lets no further step
+// begin; nil: none.
+func (r Run) exceeds(now time.Time) *exceeded {
 	l := r.Limits
 	over := func(reason Reason, limit, value, most any) *exceeded {
 		return &exceeded{

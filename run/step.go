@@ -34,7 +34,8 @@ func (ch Change) Then(cmd Command, now time.Time) (Change, error) {
 }
 
 // Step judges a command. It is pure: the same run, command and time give the same
-// answer. An error means that there is nothing to write.
+// answer. An error means that there is nothing to write. The transitions stand below
+// in the order of spec 1.1 to 1.7.
 func (r Run) Step(cmd Command, now time.Time) (Change, error) {
 	switch cmd := cmd.(type) {
 	case Create:
@@ -45,28 +46,28 @@ func (r Run) Step(cmd Command, now time.Time) (Change, error) {
 		return r.record(cmd)
 	case Judged:
 		return r.judged(cmd)
-	case Pause:
-		return r.pause(cmd, now)
 	case Execute:
 		return r.execute(cmd, now)
 	case Observe:
 		return r.observe(cmd, now)
-	case Interrupt:
-		return r.interrupt(cmd, now)
-	case TakeOver:
-		return r.takeOver(cmd, now)
-	case Resume:
-		return r.resume(cmd, now)
 	case End:
 		return r.end(cmd, now)
+	case Pause:
+		return r.pause(cmd, now)
+	case Answered:
+		return r.answered(cmd, now)
+	case Cancel:
+		return r.cancel(cmd, now)
+	case Resume:
+		return r.resume(cmd, now)
+	case TakeOver:
+		return r.takeOver(cmd, now)
+	case Interrupt:
+		return r.interrupt(cmd, now)
 	case Release:
 		return r.release(cmd, now)
 	case Charge:
 		return r.charge(cmd)
-	case Cancel:
-		return r.cancel(cmd, now)
-	case Answered:
-		return r.answered(cmd, now)
 	}
 	panic(fmt.Sprintf("run: unknown command %T", cmd))
 }
@@ -103,6 +104,7 @@ func (r *Run) begun(h Hold, is ...StepStatus) error {
 	return r.at(is...)
 }
 
+// at is nil where the step has one of the statuses.
 func (r Run) at(is ...StepStatus) error {
 	for _, s := range is {
 		if r.Current.Status == s {
@@ -119,6 +121,7 @@ func (s Step) word() string {
 	return string(s.Status)
 }
 
+// create begins a run, which is running from its first moment (spec 1.1).
 func (r Run) create(cmd Create, now time.Time) (Change, error) {
 	if r.Status != "" {
 		return Change{}, r.errState()
@@ -155,7 +158,7 @@ func (r Run) advance(cmd Advance, now time.Time) (Change, error) {
 	if s := r.Current; s.Observation == WasInterrupted && s.Kind == CallTool && r.Repeats > 0 {
 		r.Repeats-- // it was not carried out to its end: proposing it once more is no loop
 	}
-	if hit := r.limit(now); hit != nil {
+	if hit := r.exceeds(now); hit != nil {
 		ch := Change{Next: r, Events: []event.Event{r.event(hit.told, event.System, hit.payload)}}
 		return ch.Then(End{Hold: cmd.Hold, Status: Failed, Reason: hit.reason, Detail: hit.detail}, now)
 	}
@@ -174,6 +177,8 @@ func (r Run) advance(cmd Advance, now time.Time) (Change, error) {
 	return ch, nil
 }
 
+// record keeps the decision verbatim, before validation (spec 1.1). A step is decided
+// once.
 func (r Run) record(cmd Record) (Change, error) {
 	if err := r.begun(cmd.Hold, Deciding); err != nil {
 		return Change{}, err
@@ -207,7 +212,7 @@ func (r *Run) countRepeat(p Proposal, argsDigest string) {
 	r.LastDigest = digest
 }
 
-// judged notes a ruling; what follows from it is the next command's.
+// judged notes a ruling (spec 1.1); what follows from it is the next command's.
 func (r Run) judged(cmd Judged) (Change, error) {
 	if r.Status != Running && r.Status != Waiting {
 		return Change{}, r.errState()
@@ -221,31 +226,8 @@ func (r Run) judged(cmd Judged) (Change, error) {
 	})}}, nil
 }
 
-// pause is the one door into waiting. A run that waits already asks anew.
-func (r Run) pause(cmd Pause, now time.Time) (Change, error) {
-	switch r.Status {
-	case Running:
-		if err := r.begun(cmd.Hold, Deciding, Interrupted); err != nil {
-			return Change{}, err
-		}
-	case Waiting:
-		if err := r.at(AwaitingApproval); err != nil {
-			return Change{}, err
-		}
-	default:
-		return Change{}, r.errState()
-	}
-	r.Status = Waiting
-	r.rest(now)
-	r.ApprovalID, r.ApprovalN = cmd.Approval.ID, cmd.Approval.N
-	r.NextTryAt = time.Time{} // what was refused before is no reason to wait with this one
-	s := &r.Current
-	s.Status, s.ApprovalID, s.CallID, s.FinishedAt = AwaitingApproval, cmd.Approval.ID, cmd.CallID, time.Time{}
-	s.Observation, s.Message = "", ""
-	return Change{Next: r}, nil
-}
-
-// execute is the one door into executing. It needs a lease that has not ended.
+// execute is the one door into executing. A tool starts only under a lease that has
+// not ended (spec 1.7).
 func (r Run) execute(cmd Execute, now time.Time) (Change, error) {
 	if err := r.leased(cmd.Hold); err != nil {
 		return Change{}, err
@@ -259,7 +241,9 @@ func (r Run) execute(cmd Execute, now time.Time) (Change, error) {
 	return Change{Next: r}, nil
 }
 
-// observe ends the step and lets the loop go on.
+// observe ends the step and lets the loop go on. Failures and denials in a row are
+// counted (spec 1.1); what the agent got wrong, or was interrupted in, leaves the
+// count as it is.
 func (r Run) observe(cmd Observe, now time.Time) (Change, error) {
 	if err := r.begun(cmd.Hold, Deciding, AwaitingApproval, Executing, Interrupted); err != nil {
 		return Change{}, err
@@ -298,20 +282,114 @@ func (r Run) closedEvent(actor string) event.Event {
 	return r.stepEvent(t, actor, stepPayload{StepID: r.Current.ID, Kind: string(r.Current.Observation), Node: r.Current.Node})
 }
 
-func (r Run) interrupt(cmd Interrupt, now time.Time) (Change, error) {
-	if err := r.begun(cmd.Hold, Executing); err != nil {
+// end is how the loop ends a run: on what the agent or a limit says, or on a fault.
+func (r Run) end(cmd End, now time.Time) (Change, error) {
+	if err := r.held(cmd.Hold); err != nil {
 		return Change{}, err
 	}
-	r.interrupted(cmd.Message, now)
-	return Change{Next: r}, nil // the call tells
+	var es []event.Event
+	if r.Current.Status.open() {
+		r.close(cmd.Kind, cmd.Message, now)
+		if cmd.Kind != "" {
+			es = append(es, r.closedEvent(event.System))
+		}
+	}
+	r.Result = cmd.Result
+	return r.finished(es, cmd.Status, cmd.Reason, cmd.Detail, event.System, now), nil
 }
 
-// interrupted is the one door into that status.
-func (r *Run) interrupted(message string, now time.Time) {
+// finished is the one door into the end of a run.
+func (r Run) finished(es []event.Event, status Status, reason Reason, detail, actor string, now time.Time) Change {
+	r.rest(now)
+	r.Status, r.Reason, r.Detail, r.FinishedAt = status, reason, detail, now
+	return Change{Next: r, Events: append(es, r.event(event.RunFinished, actor, finishedPayload{r.ID, string(status), string(reason)}))}
+}
+
+// pause is the one door into waiting (spec 1.2): the lease goes. A run that waits
+// already asks anew.
+func (r Run) pause(cmd Pause, now time.Time) (Change, error) {
+	switch r.Status {
+	case Running:
+		if err := r.begun(cmd.Hold, Deciding, Interrupted); err != nil {
+			return Change{}, err
+		}
+	case Waiting:
+		if err := r.at(AwaitingApproval); err != nil {
+			return Change{}, err
+		}
+	default:
+		return Change{}, r.errState()
+	}
+	r.Status = Waiting
+	r.rest(now)
+	r.ApprovalID, r.ApprovalN = cmd.Approval.ID, cmd.Approval.N
+	r.NextTryAt = time.Time{} // what was refused before is no reason to wait with this one
 	s := &r.Current
-	s.Status, s.Observation, s.Message, s.FinishedAt = Interrupted, WasInterrupted, message, now
+	s.Status, s.ApprovalID, s.CallID, s.FinishedAt = AwaitingApproval, cmd.Approval.ID, cmd.CallID, time.Time{}
+	s.Observation, s.Message = "", ""
+	return Change{Next: r}, nil
 }
 
+// answered ends the run where the answer to its approval does: on a no, or on none
+// in time (spec 1.3, 1.5). A yes is for resume.
+func (r Run) answered(cmd Answered, now time.Time) (Change, error) {
+	if r.Status != Waiting {
+		return Change{}, r.errState()
+	}
+	switch d := cmd.Decision; d.Status {
+	case decision.Rejected:
+		detail := "Approval " + d.ID + " was rejected by " + d.DecidedBy + "."
+		if d.Note != "" {
+			detail = "Approval " + d.ID + " was rejected by " + d.DecidedBy + ": " + d.Note
+		}
+		return r.stopped(PolicyDenied, detail, ApprovalRejected, d.DecidedBy, now), nil
+	case decision.Expired:
+		detail := "Approval " + d.ID + " expired: nobody agreed, or acted on a yes, in time."
+		return r.stopped(WasInterrupted, detail, ApprovalExpired, event.System, now), nil
+	}
+	return Change{}, r.errState() // only these end a run
+}
+
+// cancel needs no lease: it is the operator's authority (spec 1.4).
+func (r Run) cancel(cmd Cancel, now time.Time) (Change, error) {
+	if r.Status != Running && r.Status != Waiting {
+		return Change{}, r.errState()
+	}
+	detail := "Cancelled by " + cmd.By + "."
+	if cmd.Note != "" {
+		detail = "Cancelled by " + cmd.By + ": " + cmd.Note
+	}
+	return r.stopped(WasInterrupted, detail, OperatorCancelled, cmd.By, now), nil
+}
+
+// stopped cancels the run and closes its step.
+func (r Run) stopped(kind ObservationKind, detail string, reason Reason, actor string, now time.Time) Change {
+	var es []event.Event
+	if r.Current.Status.open() {
+		r.close(kind, detail, now)
+		es = append(es, r.closedEvent(actor))
+	}
+	return r.finished(es, Cancelled, reason, detail, actor, now)
+}
+
+// resume takes the lease of a run that waits (spec 1.6). Whether its grant is good is
+// judged by then.
+func (r Run) resume(cmd Resume, now time.Time) (Change, error) {
+	if r.Status != Waiting {
+		return Change{}, r.errState()
+	}
+	if err := r.at(AwaitingApproval); err != nil {
+		return Change{}, err
+	}
+	r.Status = Running
+	r.take(cmd.Take, now)
+	return Change{Next: r, Events: []event.Event{
+		r.event(event.RunResumed, r.actor(), resumedPayload{r.ID, r.ApprovalID}),
+	}}, nil
+}
+
+// takeOver takes the lease of a run that nobody holds any more, and marks what was
+// under way as interrupted (spec 1.7).
 func (r Run) takeOver(cmd TakeOver, now time.Time) (Change, error) {
 	if r.Status != Running {
 		return Change{}, r.errState()
@@ -346,42 +424,22 @@ func (r Run) takeOver(cmd TakeOver, now time.Time) (Change, error) {
 // nobody knows better, and a run that is lost over and over has to meet its limit.
 func (r Run) dead(at time.Time) time.Duration { return max(0, at.Sub(r.LeaseUntil)) }
 
-func (r Run) resume(cmd Resume, now time.Time) (Change, error) {
-	if r.Status != Waiting {
-		return Change{}, r.errState()
-	}
-	if err := r.at(AwaitingApproval); err != nil {
+// interrupt is for a tool that ended in this process with an unknown outcome.
+func (r Run) interrupt(cmd Interrupt, now time.Time) (Change, error) {
+	if err := r.begun(cmd.Hold, Executing); err != nil {
 		return Change{}, err
 	}
-	r.Status = Running
-	r.take(cmd.Take, now)
-	return Change{Next: r, Events: []event.Event{
-		r.event(event.RunResumed, r.actor(), resumedPayload{r.ID, r.ApprovalID}),
-	}}, nil
+	r.interrupted(cmd.Message, now)
+	return Change{Next: r}, nil // the call tells
 }
 
-func (r Run) end(cmd End, now time.Time) (Change, error) {
-	if err := r.held(cmd.Hold); err != nil {
-		return Change{}, err
-	}
-	var es []event.Event
-	if r.Current.Status.open() {
-		r.close(cmd.Kind, cmd.Message, now)
-		if cmd.Kind != "" {
-			es = append(es, r.closedEvent(event.System))
-		}
-	}
-	r.Result = cmd.Result
-	return r.finished(es, cmd.Status, cmd.Reason, cmd.Detail, event.System, now), nil
+// interrupted is the one door into that status.
+func (r *Run) interrupted(message string, now time.Time) {
+	s := &r.Current
+	s.Status, s.Observation, s.Message, s.FinishedAt = Interrupted, WasInterrupted, message, now
 }
 
-// finished is the one door into the end of a run.
-func (r Run) finished(es []event.Event, status Status, reason Reason, detail, actor string, now time.Time) Change {
-	r.rest(now)
-	r.Status, r.Reason, r.Detail, r.FinishedAt = status, reason, detail, now
-	return Change{Next: r, Events: append(es, r.event(event.RunFinished, actor, finishedPayload{r.ID, string(status), string(reason)}))}
-}
-
+// release gives the lease back at the boundary of a step (spec 1.7).
 func (r Run) release(cmd Release, now time.Time) (Change, error) {
 	if err := r.held(cmd.Hold); err != nil {
 		return Change{}, err
@@ -393,6 +451,7 @@ func (r Run) release(cmd Release, now time.Time) (Change, error) {
 	return Change{Next: r}, nil
 }
 
+// charge takes a reservation only within the limits; what was spent is noted in any case.
 func (r Run) charge(cmd Charge) (Change, error) {
 	if err := r.begun(cmd.Hold, Deciding); err != nil {
 		return Change{}, err
@@ -424,45 +483,4 @@ func sum[T ~int64](a, b T) T {
 		return math.MaxInt64
 	}
 	return a + b
-}
-
-// cancel needs no lease: it is the operator's authority.
-func (r Run) cancel(cmd Cancel, now time.Time) (Change, error) {
-	if r.Status != Running && r.Status != Waiting {
-		return Change{}, r.errState()
-	}
-	detail := "Cancelled by " + cmd.By + "."
-	if cmd.Note != "" {
-		detail = "Cancelled by " + cmd.By + ": " + cmd.Note
-	}
-	return r.stopped(WasInterrupted, detail, OperatorCancelled, cmd.By, now), nil
-}
-
-// answered ends the run where the answer to its approval does.
-func (r Run) answered(cmd Answered, now time.Time) (Change, error) {
-	if r.Status != Waiting {
-		return Change{}, r.errState()
-	}
-	switch d := cmd.Decision; d.Status {
-	case decision.Rejected:
-		detail := "Approval " + d.ID + " was rejected by " + d.DecidedBy + "."
-		if d.Note != "" {
-			detail = "Approval " + d.ID + " was rejected by " + d.DecidedBy + ": " + d.Note
-		}
-		return r.stopped(PolicyDenied, detail, ApprovalRejected, d.DecidedBy, now), nil
-	case decision.Expired:
-		detail := "Approval " + d.ID + " expired: nobody agreed, or acted on a yes, in time."
-		return r.stopped(WasInterrupted, detail, ApprovalExpired, event.System, now), nil
-	}
-	return Change{}, r.errState() // only these end a run
-}
-
-// stopped cancels the run and closes its step.
-func (r Run) stopped(kind ObservationKind, detail string, reason Reason, actor string, now time.Time) Change {
-	var es []event.Event
-	if r.Current.Status.open() {
-		r.close(kind, detail, now)
-		es = append(es, r.closedEvent(actor))
-	}
-	return r.finished(es, Cancelled, reason, detail, actor, now)
 }

@@ -109,7 +109,7 @@ func (s *session) find(ctx context.Context, stepID string, index int64) (Step, e
 
 // standing is how a step stands in its run.
 func standing(r Run, st Step) VerdictOutcome {
-	with := r.Status.Terminal() && r.Current.ID == st.ID && !r.Reason.limit()
+	with := r.Status.Terminal() && r.Current.ID == st.ID && !r.Reason.ofLimit()
 	switch {
 	case with && (r.Reason == PolicyAbort || r.Reason == ToolAbort):
 		return VerdictAborted
@@ -129,9 +129,9 @@ func standing(r Run, st Step) VerdictOutcome {
 	return VerdictInterrupted
 }
 
-// limit reports whether a run that ended so did for what came before, and not for
+// ofLimit reports whether a run that ended so did for what came before, and not for
 // what its last step did.
-func (r Reason) limit() bool {
+func (r Reason) ofLimit() bool {
 	switch r {
 	case LimitSteps, LimitActiveTime, LimitElapsedTime, LimitModelCalls, LimitTokens, LimitCost, RepeatedFailures, LoopDetected:
 		return true

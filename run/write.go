@@ -8,7 +8,7 @@ import (
 	"github.com/placet-dev/placet/decision"
 )
 
-// writing is one transaction of the loop.
+// writing is one transaction that changes a run.
 type writing struct {
 	tx   Tx
 	run  Run
@@ -31,6 +31,24 @@ func (w *writing) tell() error {
 	return w.tx.Append(w.run.Stream(), es...)
 }
 
+// change writes what fn makes of r, which has to stand in the store as it was read:
+// decision.ErrMoved where it does not. The answers are the run as it is stored then,
+// and the step that ended where the next one was claimed.
+func (e *engine) change(tx Tx, r Run, fn func(w *writing) error) (next Run, ended *Step, err error) {
+	if err := tx.LockRun(r); err != nil {
+		return Run{}, nil, err
+	}
+	w := &writing{tx: tx, run: r, now: e.clock(tx), ch: Change{Next: r}}
+	if err := fn(w); err != nil {
+		return Run{}, nil, err
+	}
+	if err := tx.PutRun(r, w.ch); err != nil {
+		return Run{}, nil, err
+	}
+	next, err = stored(tx, r.Version, w.ch)
+	return next, w.ch.Ended, err
+}
+
 // writeTries is how often a write is tried again because the run's row moved
 // under it without the run being lost: an event was appended, or a lease renewed.
 const writeTries = 5
@@ -45,21 +63,10 @@ func (s *session) write(ctx context.Context, fn func(w *writing) error) error {
 		var next Run
 		var ended *Step
 		err := s.e.update(ctx, func(tx Tx) (err error) {
-			next, ended = Run{}, nil
-			if err := tx.LockRun(r); err != nil {
-				return err
-			}
-			w := &writing{tx: tx, run: r, now: s.e.clock(tx), ch: Change{Next: r}, hold: Hold{
-				Fence: r.Fence, Epoch: tx.Epoch(), At: tx.Now(), Until: tx.Now().Add(s.e.conf.LeaseTTL),
-			}}
-			if err := fn(w); err != nil {
-				return err
-			}
-			if err := tx.PutRun(r, w.ch); err != nil {
-				return err
-			}
-			ended = w.ch.Ended
-			next, err = stored(tx, r.Version, w.ch)
+			next, ended, err = s.e.change(tx, r, func(w *writing) error {
+				w.hold = s.e.take(tx).hold(r.Fence)
+				return fn(w)
+			})
 			return err
 		})
 		if err == nil {
@@ -91,27 +98,18 @@ func (e *engine) takeInto(ctx context.Context, r Run, take func(Take) Command, t
 	s := newSession(ctx, e, r)
 	var next Run
 	err := e.update(ctx, func(tx Tx) (err error) {
-		next = Run{}
-		if err := tx.LockRun(r); err != nil {
-			return err
-		}
-		w := &writing{tx: tx, run: r, now: e.clock(tx), ch: Change{Next: r}}
-		t := e.take(tx)
-		if err := w.step(take(t)); err != nil {
-			return err
-		}
-		w.run = w.ch.Next // as it is held now
-		w.hold = Hold{w.run.Fence, t.Epoch, t.At, t.Until}
-		if err := w.tell(); err != nil {
-			return err
-		}
-		if err := then(s, w); err != nil {
-			return err
-		}
-		if err := tx.PutRun(r, w.ch); err != nil {
-			return err
-		}
-		next, err = stored(tx, r.Version, w.ch)
+		next, _, err = e.change(tx, r, func(w *writing) error {
+			t := e.take(tx)
+			if err := w.step(take(t)); err != nil {
+				return err
+			}
+			w.run = w.ch.Next // as it is held now
+			w.hold = t.hold(w.run.Fence)
+			if err := w.tell(); err != nil {
+				return err
+			}
+			return then(s, w)
+		})
 		return err
 	})
 	if err != nil {
@@ -131,18 +129,7 @@ func (e *engine) takeInto(ctx context.Context, r Run, take func(Take) Command, t
 func (e *engine) stillWaiting(ctx context.Context, p paused, fn func(w *writing) error) (*session, Run, error) {
 	var next Run
 	err := e.update(ctx, func(tx Tx) (err error) {
-		next = Run{}
-		if err := tx.LockRun(p.run); err != nil {
-			return err
-		}
-		w := &writing{tx: tx, run: p.run, now: e.clock(tx), ch: Change{Next: p.run}}
-		if err := fn(w); err != nil {
-			return err
-		}
-		if err := tx.PutRun(p.run, w.ch); err != nil {
-			return err
-		}
-		next, err = stored(tx, p.run.Version, w.ch)
+		next, _, err = e.change(tx, p.run, fn)
 		return err
 	})
 	if err != nil {
