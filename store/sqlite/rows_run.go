@@ -8,7 +8,6 @@ import (
 	calls "github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/event"
-	"github.com/placet-dev/placet/policy"
 	"github.com/placet-dev/placet/run"
 )
 
@@ -251,7 +250,7 @@ func (x rows) UpdateStep(prev, s run.Step) (bool, error) {
 }
 
 func rulingJSON(r run.Ruling) ([]byte, error) {
-	if r == (run.Ruling{Outcome: policy.Outcome("")}) {
+	if r == (run.Ruling{}) {
 		return nil, nil
 	}
 	return json.Marshal(r)
