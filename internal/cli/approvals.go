@@ -44,18 +44,19 @@ func (l *approvalsCommand) query() (decision.Query, error) {
 	}
 	q.Status = decision.Status(l.status)
 	if !slices.Contains(decision.Statuses(), q.Status) {
-		return q, use("There is no status "+quote(l.status)+".", "It is "+statusWords()+" or all.")
+		return q, use("There is no status "+quote(l.status)+".", "It is "+wordList(decision.Statuses())+" or all.")
 	}
 	q.Open = q.Status == decision.Pending // what waits for nothing any more is no work
 	return q, nil
 }
 
-func statusWords() string {
-	var words []string
-	for _, s := range decision.Statuses() {
-		words = append(words, string(s))
+// wordList names words one after the other.
+func wordList[T ~string](words []T) string {
+	var list []string
+	for _, w := range words {
+		list = append(list, string(w))
 	}
-	return strings.Join(words, ", ")
+	return strings.Join(list, ", ")
 }
 
 func (l *approvalsCommand) run(c *cobra.Command) error {

@@ -13,33 +13,7 @@ import (
 	"github.com/placet-dev/placet/txn"
 )
 
-// The objects of spec 4.3 and 4.4. Absent values are left out.
-
-type callObject struct {
-	CallID     string          `json:"call_id"`
-	ExternalID string          `json:"external_id,omitempty"`
-	RunID      string          `json:"run_id"`
-	Tool       string          `json:"tool"`
-	Status     call.Status     `json:"status"`
-	ApprovalID string          `json:"approval_id,omitempty"`
-	Args       json.RawMessage `json:"args"`
-	Result     json.RawMessage `json:"result,omitempty"`
-	Kind       call.Kind       `json:"kind,omitempty"`
-	Message    string          `json:"message,omitempty"`
-	Attempts   []attemptObject `json:"attempts"`
-	CreatedAt  string          `json:"created_at"`
-	EndedAt    string          `json:"ended_at,omitempty"`
-}
-
-type attemptObject struct {
-	Attempt         int64       `json:"attempt"`
-	Fence           int64       `json:"fence"`
-	EffectiveDigest string      `json:"effective_digest,omitempty"`
-	StartedAt       string      `json:"started_at"`
-	EndedAt         string      `json:"ended_at,omitempty"`
-	Outcome         call.Status `json:"outcome,omitempty"`
-	Late            bool        `json:"late"`
-}
+// What only this door writes of spec 4.3 and 4.4. Absent values are left out.
 
 type eventObject struct {
 	Cursor    event.Cursor    `json:"cursor"`
@@ -146,18 +120,10 @@ func masked(m *display.Mask, words map[string]string) map[string]string {
 	return out
 }
 
-func callObjectOf(c call.Call, as []call.Attempt, m *display.Mask) callObject {
-	o := callObject{
-		CallID: c.ID, ExternalID: c.ExternalID, RunID: c.RunID, Tool: c.Tool, Status: c.Status, ApprovalID: c.ApprovalID,
-		Args: jsonOrNone(m.JSON, c.Args), Result: jsonOrNone(m.Scrub, c.Result), Kind: c.Kind, Message: m.Text(c.Message),
-		Attempts: []attemptObject{}, CreatedAt: stamp(c.CreatedAt), EndedAt: stamp(c.EndedAt),
-	}
-	for _, at := range as {
-		o.Attempts = append(o.Attempts, attemptObject{
-			Attempt: at.N, Fence: at.Fence, EffectiveDigest: at.EffectiveDigest,
-			StartedAt: stamp(at.StartedAt), EndedAt: stamp(at.EndedAt), Outcome: at.Outcome, Late: at.Late,
-		})
-	}
+// callObject is a call as every door writes it, with its secrets masked.
+func callObject(c call.Call, as []call.Attempt, m *display.Mask) call.Object {
+	o := c.Object(as)
+	o.Args, o.Result, o.Message = jsonOrNone(m.JSON, c.Args), jsonOrNone(m.Scrub, c.Result), m.Text(o.Message)
 	return o
 }
 

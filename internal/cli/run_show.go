@@ -32,24 +32,12 @@ func readRun(ctx context.Context, st *store.Store, runID string) (w wholeRun, er
 			return err
 		}
 		w = wholeRun{Run: r, now: tx.Now()}
-		return w.readSteps(tx)
-	})
-	return w, err
-}
-
-func (w *wholeRun) readSteps(tx run.Tx) error {
-	const page = 1000
-	for after := int64(0); ; {
-		steps, err := tx.Steps(w.ID, after, page)
-		if err != nil {
+		if w.steps, err = run.AllSteps(tx, runID); err != nil {
 			return err
 		}
-		w.steps = append(w.steps, steps...)
-		if len(steps) < page {
-			return w.readApprovals(tx)
-		}
-		after = steps[len(steps)-1].Index
-	}
+		return w.readApprovals(tx)
+	})
+	return w, err
 }
 
 func (w *wholeRun) readApprovals(tx run.Tx) error {

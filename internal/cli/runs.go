@@ -46,17 +46,9 @@ func (l *runsCommand) query() (run.Query, error) {
 	}
 	q.Status = run.Status(strings.ToUpper(l.status))
 	if !slices.Contains(run.Statuses(), q.Status) {
-		return q, use("There is no status "+quote(l.status)+".", "It is "+runStatusWords()+" or all.")
+		return q, use("There is no status "+quote(l.status)+".", "It is "+wordList(run.Statuses())+" or all.")
 	}
 	return q, nil
-}
-
-func runStatusWords() string {
-	var words []string
-	for _, s := range run.Statuses() {
-		words = append(words, string(s))
-	}
-	return strings.Join(words, ", ")
 }
 
 func (l *runsCommand) run(ctx context.Context) error {

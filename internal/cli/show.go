@@ -87,7 +87,7 @@ func (a *app) showCall(ctx context.Context, st *store.Store, callID string) erro
 	}
 	m := a.callMask(k)
 	if a.json {
-		a.emit(callObjectOf(k.Call, k.attempts, m))
+		a.emit(callObject(k.Call, k.attempts, m))
 		return nil
 	}
 	a.reviewCall(k, m)
