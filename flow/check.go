@@ -104,7 +104,7 @@ func (f Flow) checkNode(n Node) error {
 		}
 	case End:
 		if n.Fail != "" && (n.Result != nil || n.ResultFrom != nil) {
-			return f.wrongAt(n, "it has a Result and a Fail.").Hint("A run that fails has no result: leave one of them away.")
+			return f.wrongAt(n, "it has a Result and a Fail.").Hint("A run that fails has no result: leave one of them out.")
 		}
 		if err := f.checkText(n, "Fail", n.Fail); err != nil {
 			return err
@@ -130,7 +130,7 @@ func (f Flow) checkJSON(n Node, field string, raw json.RawMessage, built bool, l
 	case raw == nil:
 		return nil
 	case built:
-		return f.wrongAt(n, "it has %s and %sFrom.", field, field).Hint("Leave one of them away.")
+		return f.wrongAt(n, "it has %s and %sFrom.", field, field).Hint("Leave one of them out.")
 	case len(raw) > limit:
 		return f.wrongAt(n, "its %s: %d bytes; the limit is %d.", field, len(raw), limit)
 	}
@@ -203,7 +203,7 @@ func (p *plan) checkEdge(i int, e edge) (to int, err error) {
 	case !ok:
 		return 0, f.wrongAt(n, "its %s is %q, which is no node of the flow.", e.field, e.to).Hint("The nodes are %s.", p.names())
 	case to > i && e.back > 0:
-		return 0, f.wrongAt(n, "it has Rounds, and its Then does not go back.").Hint("Leave the Rounds away.")
+		return 0, f.wrongAt(n, "it has Rounds, and its Then does not go back.").Hint("Leave the Rounds out.")
 	case to > i:
 		return to, nil
 	case e.back == 0:

@@ -61,7 +61,7 @@ type Call struct {
 //
 // It does not stand in for the policy either: a later call whose tool the policy asks
 // about is asked about as well. Where one yes is to do, let the policy allow the tool, or
-// leave the Approve away.
+// leave the Approve out.
 type Approve struct {
 	Name string
 	// Args are what the yes is bound to, by digest. Default: {}. [ArgsOf] hands exactly

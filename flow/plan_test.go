@@ -383,7 +383,7 @@ func TestCheck(t *testing.T) {
 		"empty":              {call(func(n *Call) { n.Args = raw(``) }), `node "a": its Args: not one JSON value.`},
 		"no object":          {call(func(n *Call) { n.Args = raw(`[]`) }), `node "a": its Args: not a JSON object.`},
 		"too long":           {call(func(n *Call) { n.Args = raw(`{"x":"` + strings.Repeat("x", MaxArgs) + `"}`) }), `its Args: 1048584 bytes`},
-		"Args twice":         {call(func(n *Call) { n.Args, n.ArgsFrom = raw(`{}`), both }), `it has Args and ArgsFrom. Leave one of them away.`},
+		"Args twice":         {call(func(n *Call) { n.Args, n.ArgsFrom = raw(`{}`), both }), `it has Args and ArgsFrom. Leave one of them out.`},
 		"Show twice":         {endedBy(Approve{Name: "a", Show: raw(`{}`), ShowFrom: both}), `it has Show and ShowFrom.`},
 		"Show no object":     {endedBy(Approve{Name: "a", Show: raw(`1`)}), `its Show: not a JSON object.`},
 		"approve, Args":      {endedBy(Approve{Name: "a", Args: raw(`1 2`)}), `its Args: not one JSON value.`},

@@ -30,7 +30,7 @@ func NewRunner(f Flow, c run.Config) (*Runner, error) {
 		return nil, err
 	}
 	if c.Agent != nil {
-		return nil, run.ErrUsage.Say("run.Config.Agent is set.").Hint("Leave it away: the flow decides.")
+		return nil, run.ErrUsage.Say("run.Config.Agent is set.").Hint("Leave it out: the flow decides.")
 	}
 	r := &Runner{plan: p, conf: c, space: c.Space}
 	if r.space == "" {
