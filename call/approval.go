@@ -13,9 +13,9 @@ import (
 	"github.com/placet-dev/placet/request"
 )
 
-// question is the decision to ask under a ruling. Where the call may have run
+// approvalUnder is the approval to ask for under a ruling. Where the call may have run
 // already, the presentation says so.
-func (e *Executor) question(s subject, args []byte, ru policy.Ruling) (*decision.Decision, error) {
+func (e *Executor) approvalUnder(s subject, args []byte, ru policy.Ruling) (*decision.Decision, error) {
 	d := e.newApproval(s)
 	d.Kind, d.Capability, d.Reason = ru.Kind, ru.Capability, ru.Reason
 	d.Presentation = presentation(s, ru.Presentation)

@@ -215,7 +215,7 @@ func (e *Executor) askFor(s subject, v verdict, args []byte, ru policy.Ruling, e
 		return v, err
 	}
 	v.ttl = decision.Shorter(ru.ApprovalTTL, e.approvalTTL(s))
-	v.ask, err = e.question(s, args, ru)
+	v.ask, err = e.approvalUnder(s, args, ru)
 	return v, err
 }
 

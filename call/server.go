@@ -23,6 +23,7 @@ func (s Server) through(principal string, by ContinueBy, opts []Option) []Option
 	return append(opts[:len(opts):len(opts)], As(principal), ContinuedBy(by), func(o *options) { o.origin = s.origin })
 }
 
+// asServers is the metadata with what only the door says of its caller.
 func (o options) asServers() map[string]string {
 	m := maps.Clone(o.metadata)
 	if m == nil {
