@@ -29,7 +29,9 @@ func TestOutcomeOfIsInvokes(t *testing.T) {
 	} {
 		for _, class := range []tool.SideEffect{tool.ReadOnly, tool.RemoteMutation} {
 			tl := &tool.Tool{Spec: tool.Spec{Name: "x", SideEffect: class}, Run: tool.RunnerFunc(
-				func(context.Context, tool.Call) (json.RawMessage, error) { return json.RawMessage(answer.result), answer.err },
+				func(context.Context, tool.Call) (json.RawMessage, error) {
+					return json.RawMessage(answer.result), answer.err
+				},
 			)}
 			want := tool.Invoke(t.Context(), tl, tool.Call{}, nil)
 			got := tl.OutcomeOf(json.RawMessage(answer.result), answer.err)
