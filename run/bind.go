@@ -44,9 +44,11 @@ func (r Run) whole() error {
 		Hint("It was altered in the store. Cancel the run: placet run cancel %s.", r.ID)
 }
 
-// untouched reports whether the run was left without a step and nobody has taken it since.
+// untouched reports whether the run was left without a step and nobody has claimed one
+// since.
 func (r Run) untouched() bool {
-	return r.Current == (Step{}) && r.StepCount == 0 && r.ApprovalN == 0 && r.Fence == 1 && r.LeaseUntil.IsZero() && r.Status == Running
+	return r.Status == Running && r.LeaseUntil.IsZero() && r.Current == (Step{}) && r.StepCount == 0 && r.ApprovalN == 0 && r.ApprovalID == "" &&
+		r.Usage == (Usage{}) && r.LastDigest == "" && r.Failures == 0 && r.Repeats == 0
 }
 
 // sealed reports whether the arguments of a step are those that its digest was made of.

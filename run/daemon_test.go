@@ -26,9 +26,25 @@ func TestLeave(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.altered = true
-	w.raw(`UPDATE run SET fence = 2 WHERE id = ?`, r.ID)
+	w.raw(`UPDATE run SET model_calls = 1 WHERE id = ?`, r.ID)
 	_, err = w.d.Resume(w.ctx, r.ID)
 	w.refused(err, "approval_hash")
+}
+
+// Whoever takes such a run while it is told to stop gives it back as it was.
+func TestLeaveAndStop(t *testing.T) {
+	t.Parallel()
+	w := setup(t, run.Proposal{Kind: run.Complete})
+	r, err := w.d.Leave(w.ctx, "look", run.DefaultLimits(), run.By(run.AgentRef{Name: "x"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &broken{Store: w.st}
+	d := w.driver(func(c *run.Config) { c.Store = b })
+	b.fail = func() error { d.Stop(); return nil }
+	_, err = d.Resume(w.ctx, r.ID)
+	w.refused(err, "stopped")
+	w.stands(w.resume(r), run.Completed, run.GoalCompleted)
 }
 
 // A run whose question was answered by an outcome learnt late is a daemon's to go on
