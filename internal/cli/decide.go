@@ -101,6 +101,9 @@ func (d *decideCommand) run(c *cobra.Command, given string) error {
 	}
 	defer st.Close()
 	approvalID, err := d.find(c.Context(), st, given, id.Approval)
+	if err == nil && d.yes {
+		err = wholly(given, approvalID)
+	}
 	if err != nil {
 		return err
 	}

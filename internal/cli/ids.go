@@ -101,6 +101,15 @@ func complete(ctx context.Context, st *store.Store, given string, wanted []strin
 	return found[0], nil
 }
 
+// wholly refuses to decide by a part of an id where nobody is shown first whose it is:
+// what stands behind the beginning may be empty, and then it is whatever is there.
+func wholly(given, found string) error {
+	if given == found {
+		return nil
+	}
+	return decision.ErrUsage.Say("Nothing is decided unasked by a part of an id.").Hint("Give all of it: %s.", found)
+}
+
 func ambiguous(given, name string, found []string) error {
 	more := ""
 	if len(found) > maxCandidates {

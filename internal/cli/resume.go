@@ -62,6 +62,9 @@ func (r *resumeCommand) run(c *cobra.Command, given string) error {
 	}
 	defer st.Close()
 	found, err := r.find(c.Context(), st, given, id.Approval, id.Call, id.Run)
+	if err == nil && answer != nil {
+		err = wholly(given, found)
+	}
 	if err != nil {
 		return err
 	}
