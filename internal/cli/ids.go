@@ -72,7 +72,7 @@ func (a *app) find(ctx context.Context, st *store.Store, given string, wanted ..
 func complete(ctx context.Context, st *store.Store, given string, wanted []string) (string, error) {
 	prefix, name := kindOf(given)
 	begins := strings.Join(slices.DeleteFunc(slices.Clone(wanted), func(w string) bool {
-		return len(wanted) > 1 && w != id.Approval && w != id.Call && w != id.Run // nothing of those is in the store yet
+		return len(wanted) > 1 && w != id.Approval && w != id.Call && w != id.Run // no command completes the ids of those yet
 	}), ", ")
 	if i := strings.LastIndex(begins, ", "); i >= 0 {
 		begins = begins[:i] + " or" + begins[i+1:]
@@ -143,7 +143,7 @@ func beginning(ctx context.Context, st *store.Store, prefix, given string) (foun
 			}
 			return err
 		}
-		return nil // nothing of another kind is in the store yet
+		return nil // no command completes the ids of other kinds yet
 	})
 	return found, err
 }
