@@ -167,7 +167,7 @@ func (p page) document(s string) safe {
 	if s == "" {
 		return ""
 	}
-	return safe(display.Excerpt(p.mask.Value(p.mask.Scrub([]byte(s))), 0))
+	return safe(p.mask.Brief(p.mask.Scrub([]byte(s))))
 }
 
 func runWords(r run.Run) string {
@@ -216,7 +216,7 @@ func (a *app) reviewRun(w wholeRun) {
 		{"flow", own(strings.TrimSpace(w.Flow.Name + " " + w.Flow.Version))},
 		{"limits", p.document(string(encode(w.Limits)))},
 		{"used", own(usageWords(w))},
-		{"asked", own(stamp(w.CreatedAt) + by(w.Principal))},
+		{"started", own(stamp(w.CreatedAt) + by(w.Principal))},
 		{"ended", own(stamp(w.FinishedAt))},
 		{"worked on", own(w.leaseWords())},
 		{"approval", own(w.Object(w.now).PendingApproval)},
@@ -291,7 +291,7 @@ func (p page) args(s string) safe {
 	if s == "" {
 		return ""
 	}
-	return safe(display.Excerpt(p.mask.Value([]byte(s)), 0))
+	return safe(p.mask.Brief([]byte(s)))
 }
 
 // stepWords is what the agent decided.

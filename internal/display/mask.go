@@ -208,6 +208,15 @@ func (m *Mask) Value(doc []byte) string {
 	return v.string(quoted)
 }
 
+// Brief is [Mask.Value] of a document that may be long: only its head and its tail
+// are shown.
+func (m *Mask) Brief(doc []byte) string {
+	if v := m.tree(doc); v.kind != '"' {
+		return excerptOf(v.string(quoted))
+	}
+	return m.Value(doc)
+}
+
 // tree is the masked document.
 func (m *Mask) tree(doc []byte) value {
 	v, err := parse(doc)

@@ -266,7 +266,25 @@ func FuzzMask(f *testing.F) {
 		}
 		m.Fields(doc)
 		m.Value(doc)
+		m.Brief(doc)
 		m.Schema(doc)
 		m.Teach(doc)
 	})
+}
+
+func TestBriefEscapesOnce(t *testing.T) {
+	t.Parallel()
+	var m display.Mask
+	for doc, want := range map[string]string{
+		`{"said":"one\ntwo"}`: `{"said": "one\ntwo"}`,
+		`"one\ntwo"`:          `"one\ntwo"`,
+		`{"dir":"C:\\new"}`:   `{"dir": "C:\\new"}`,
+	} {
+		if got := m.Brief([]byte(doc)); got != want {
+			t.Errorf("%s is shown as %s, not as %s", doc, got, want)
+		}
+	}
+	if got := m.Brief([]byte(`["` + strings.Repeat("x", 3*display.Long) + `"]`)); !strings.Contains(got, "not shown") {
+		t.Errorf("a long document is shown in %d bytes", len(got))
+	}
 }
