@@ -143,8 +143,13 @@ func (a *ExecAgent) failed(why string, e process.Ended) error {
 	return errors.New(text)
 }
 
-// quoted is a foreign text on one line, with everything visible that is not.
-func quoted(s string) string { return fmt.Sprintf("%q", strings.ToValidUTF8(s, "\uFFFD")) }
+// quoted is a foreign text on one line, with everything visible that is not. The end of
+// a line is ⏎: \n would be a text of its own to whoever escapes what is shown.
+func quoted(s string) string {
+	return fmt.Sprintf("%q", lineEnds.Replace(strings.ToValidUTF8(s, "\uFFFD")))
+}
+
+var lineEnds = strings.NewReplacer("\r\n", " ⏎ ", "\n", " ⏎ ", "\t", "    ")
 
 // agentInput is what an agent's process reads.
 type agentInput struct {
