@@ -111,7 +111,10 @@ func (p page) foreign(s string) safe { return safe(display.Excerpt(p.mask.Text(s
 func (p page) approvalFacts(s shownApproval, req request.Request) []fact {
 	d := s.Decision
 	status := string(d.Status)
-	if s.Overdue {
+	switch {
+	case !d.Open && (d.Status == decision.Pending || d.Status == decision.Approved):
+		status += ", and closed: its " + string(d.Owner.Kind) + " has ended"
+	case s.Overdue:
 		status += ", and its time is over"
 	}
 	fs := []fact{
