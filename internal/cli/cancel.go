@@ -15,8 +15,9 @@ func newCancelCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "cancel ID",
 		Short: "End a run",
-		Long:  `Ends a run that has not ended. A call that waits for a person is taken back with placet withdraw.`,
-		Args:  oneArg("ID", ""),
+		Long: `Ends a run that has not ended. A call that waits for a person is taken back with
+placet withdraw.`,
+		Args: oneArg("ID", ""),
 	}
 	flags.add(c)
 	c.RunE = func(c *cobra.Command, args []string) error {

@@ -31,15 +31,23 @@ func (a *app) checkConfig() error {
 	if conf.Path == "" {
 		return fault.New(fault.NotFound, "There is no %s here.", config.DefaultName).Hint("Run placet init, or give --config FILE.")
 	}
-	n := len(conf.Tools.List())
 	if a.json {
 		a.emit(struct {
 			OK    bool   `json:"ok"`
 			Path  string `json:"path"`
 			Tools int    `json:"tools"`
-		}{true, conf.Path, n})
+		}{true, conf.Path, len(conf.Tools.List())})
 		return nil
 	}
-	a.say("%s can be used. It has %s.", own(conf.Path), count(n, "tool", "tools"))
+	a.say("%s can be used. It has %s.", own(conf.Path), holds(conf))
 	return nil
+}
+
+// holds is what a configuration has, for people.
+func holds(conf *config.Config) safe {
+	words := count(len(conf.Tools.List()), "tool", "tools")
+	if n := len(conf.Agents); n > 0 {
+		words += " and " + count(n, "agent", "agents")
+	}
+	return words
 }

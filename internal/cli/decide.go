@@ -51,7 +51,8 @@ type decideCommand struct {
 func newApproveCommand(a *app) *cobra.Command {
 	d := &decideCommand{app: a, approve: true}
 	c := d.command("approve ID", "Say yes to one approval, to exactly what is shown", `Shows the approval and asks. The yes is bound to the digest of what was shown: if
-it changes meanwhile, nothing is decided. Approving runs nothing; placet resume and placet run resume do.`)
+it changes meanwhile, nothing is decided. Approving runs nothing; placet resume and
+placet run resume do.`)
 	d.flags.addEdit(c)
 	return c
 }

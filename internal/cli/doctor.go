@@ -108,7 +108,7 @@ func (a *app) lookConfig(f *findings) *config.Config {
 	case conf.Path == "":
 		f.note("configuration", "There is none: placet init writes an example, --config FILE names another.")
 	default:
-		f.ok("configuration", "%s, with %s", conf.Path, count(len(conf.Tools.List()), "tool", "tools"))
+		f.ok("configuration", "%s, with %s", conf.Path, holds(conf))
 	}
 	return conf
 }

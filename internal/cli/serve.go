@@ -37,7 +37,7 @@ see placet token create.`,
 	f := c.Flags()
 	f.StringVar(&s.listen, "listen", daemon.DefaultListen, "`ADDRESS` to listen on; beyond loopback put TLS in front of it")
 	f.StringSliceVar(&s.hosts, "host", nil, "further `NAME:PORT` that it goes by; requests for other names are refused")
-	f.DurationVar(&s.grantTTL, "grant-ttl", daemon.DefaultGrantTTL, "how long a yes to what the daemon runs may stay unused")
+	f.DurationVar(&s.grantTTL, "grant-ttl", daemon.DefaultGrantTTL, "how long a yes to what the daemon runs may stay unused, a `TIME` such as 90m")
 	f.BoolVar(&s.mayOwn, "may-own", false, "let principals decide what they asked for themselves")
 	return c
 }

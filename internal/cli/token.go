@@ -36,12 +36,15 @@ are one person: nobody decides what they asked for themselves.`,
 			if scope == "" || n.Name == "" {
 				return use("A token needs a scope and a name.", "Add --scope agent|reviewer|operator|admin and --name NAME.")
 			}
+			if !token.Scope(scope).Valid() {
+				return use("There is no scope "+quote(scope)+".", "It is agent, reviewer, operator or admin.")
+			}
 			n.Scope, n.Space = token.Scope(scope), event.MainSpace
 			return a.createToken(c.Context(), n)
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&scope, "scope", "", "agent, reviewer, operator or admin")
+	f.StringVar(&scope, "scope", "", "`SCOPE`: agent, reviewer, operator or admin")
 	f.StringVar(&n.Name, "name", "", "`NAME` of who or what will hold it")
 	f.StringVar(&n.Principal, "principal", "", "`NAME` of who that proves to be (default the token's name)")
 	return c
