@@ -25,7 +25,7 @@ type Limits struct {
 	GrantTTL                   time.Duration // how old a yes may be when it is acted on
 }
 
-// DefaultLimits are those of spec 1.1: 50 steps, 3 failures in a row, 3 repeats.
+// DefaultLimits are 50 steps, 3 failures in a row, 3 repeats.
 func DefaultLimits() Limits {
 	return Limits{MaxSteps: 50, MaxConsecutiveToolFailures: 3, LoopThreshold: 3}
 }
