@@ -46,7 +46,7 @@ func (l *runsCommand) query() (run.Query, error) {
 	}
 	q.Status = run.Status(strings.ToUpper(l.status))
 	if !slices.Contains(run.Statuses(), q.Status) {
-		return q, use("There is no status "+quote(l.status)+".", "It is "+wordList(run.Statuses())+" or all.")
+		return q, use("There is no status "+quote(l.status)+".", "It is "+strings.ToLower(wordList(run.Statuses()))+" or all.")
 	}
 	return q, nil
 }
