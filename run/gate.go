@@ -187,6 +187,11 @@ func (s *Session) learn(ctx context.Context) error {
 	if !lost || r.Status == Waiting {
 		s.s.relearn(r)
 	}
+	if r.ApprovalID != was.ApprovalID { // another grant than the one that was attached to
+		s.mu.Lock()
+		s.ready = false
+		s.mu.Unlock()
+	}
 	if lost || r.Current.Status == Executing && s.s.reserved == nil { // a start that nobody may act on
 		s.s.abandon()
 	}

@@ -783,3 +783,30 @@ func TestUnknownOutcomeOfACancelledRun(t *testing.T) {
 		})
 	}
 }
+
+// Nor does one whose own start may have been committed: a yes to run the call again is
+// not its to spend.
+func TestGateUnknownStartAndAnotherGrant(t *testing.T) {
+	t.Parallel()
+	f := &flaky{}
+	g := newGated(t, func(c *run.Config) { f.Store, c.Store = c.Store, f })
+	v := g.propose(g.step(g.begin()), "push", `{}`)
+	g.approve(v)
+	o := g.step(g.attach(g.gate, v.Run.ID))
+	f.fail(1, true)
+	_, err := o.Execute(g.ctx)
+	want(t, err, txn.ErrUnknown)
+	g.clock.Advance(run.DefaultLease + time.Second)
+	again := g.attach(g.other(), v.Run.ID).Run().ApprovalID
+	if again == v.ApprovalID {
+		t.Fatal("nobody is asked again")
+	}
+	if err := (decision.Operator{Store: g.st}).Approve(g.ctx, v.Run.ID, again, "ana", ""); err != nil {
+		t.Fatal(err)
+	}
+	g.unchanged(v.Run.ID, run.ErrRunState, func() error { _, err := o.Execute(g.ctx); return err })
+	if n := g.ran.Load(); n != 0 {
+		t.Errorf("the tool ran %d times", n)
+	}
+	g.want(g.must(g.step(g.attach(g.gate, v.Run.ID)).Execute(g.ctx)), run.VerdictSucceeded)
+}
