@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"strings"
@@ -29,6 +30,7 @@ func TestAgent(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
+		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"pending": pending},
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("PLACET_DB", e.WorkDir+"/placet.db")
 			e.Setenv("HOME", os.Getenv("HOME")) // where Go keeps what it has compiled
@@ -60,4 +62,15 @@ func TestToolsStayInTheirFolder(t *testing.T) {
 			t.Errorf("%q was read", name)
 		}
 	}
+}
+
+// pending puts the id of the approval that waits into APPROVAL: who decides without
+// being asked names it whole.
+func pending(ts *testscript.TestScript, _ bool, _ []string) {
+	ts.Check(ts.Exec("placet", "--json", "approvals"))
+	var a struct {
+		ID string `json:"id"`
+	}
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &a))
+	ts.Setenv("APPROVAL", a.ID)
 }

@@ -2,6 +2,7 @@
 package agentpython
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"testing"
@@ -26,6 +27,7 @@ func TestAgent(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
+		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"pending": pending},
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("PLACET_DB", e.WorkDir+"/placet.db")
@@ -38,4 +40,15 @@ func TestAgent(t *testing.T) {
 			return nil
 		},
 	})
+}
+
+// pending puts the id of the approval that waits into APPROVAL: who decides without
+// being asked names it whole.
+func pending(ts *testscript.TestScript, _ bool, _ []string) {
+	ts.Check(ts.Exec("placet", "--json", "approvals"))
+	var a struct {
+		ID string `json:"id"`
+	}
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &a))
+	ts.Setenv("APPROVAL", a.ID)
 }
