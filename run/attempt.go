@@ -33,7 +33,11 @@ func (s *session) carry(ctx context.Context, c *call.Case, st call.Started, aske
 		s.reserved = &attempt{c, st}
 		return nil
 	}
-	return s.finish(ctx, c, st, s.invoke(ctx, c, st))
+	told := make(chan struct{})
+	out := s.invoke(ctx, c, st, told)
+	unknown, err := s.conclude(ctx, c, st, out)
+	close(told)
+	return s.concluded(ctx, st, unknown, err)
 }
 
 // attempt is one that somebody else carries out.
@@ -74,19 +78,30 @@ func (s *session) tardy(asked time.Time) *call.Outcome {
 	}
 }
 
-func (s *session) invoke(ctx context.Context, c *call.Case, st call.Started) call.Outcome {
+// invoke calls the tool. What one that was given up answers later is recorded only
+// once what the run made of it is told: a late word never comes first.
+func (s *session) invoke(ctx context.Context, c *call.Case, st call.Started, told <-chan struct{}) call.Outcome {
 	ctx, stop := s.within(ctx)
 	defer stop()
-	return s.e.calls.Invoke(ctx, c, st, s.keeper.holds, func(late call.Outcome) { s.recordLate(c, st, late) })
+	return s.e.calls.Invoke(ctx, c, st, s.keeper.holds, func(late call.Outcome) {
+		<-told
+		s.recordLate(c, st, late)
+	})
 }
 
 // writeOutcome bounds how long an outcome is tried to be written after the tool
 // returned; then the lease ends and the outcome is unknown.
 const writeOutcome = 30 * time.Second
 
-// finish records an outcome, also where ctx has ended, and claims the next step.
+// finish records an outcome, and settles one that is not known.
 func (s *session) finish(ctx context.Context, c *call.Case, st call.Started, out call.Outcome) error {
-	unknown := false
+	unknown, err := s.conclude(ctx, c, st, out)
+	return s.concluded(ctx, st, unknown, err)
+}
+
+// conclude records an outcome, also where ctx has ended, and claims the next step.
+// unknown: what became of the tool is still to be found out.
+func (s *session) conclude(ctx context.Context, c *call.Case, st call.Started, out call.Outcome) (unknown bool, err error) {
 	end := func(outer context.Context, unmoved bool) error {
 		return s.write(outer, func(w *writing) error {
 			unknown = false
@@ -99,19 +114,27 @@ func (s *session) finish(ctx context.Context, c *call.Case, st call.Started, out
 				unknown = ended.Asked == nil
 				return s.doubt(w, c, ended.Asked, out.Message)
 			}
-			return s.outcome(ctx, w, out)
+			known := outcomeOf(ended.Call) // what the call holds, whoever told it first
+			known.Abort = out.Abort
+			return s.outcome(ctx, w, known)
 		})
 	}
-	err := s.persist(ctx, func(outer context.Context) error {
+	err = s.persist(ctx, func(outer context.Context) error {
 		err := end(outer, true)
 		if errors.Is(err, errAgain) { // its lease was renewed since
 			err = end(outer, false)
 		}
 		return err
 	})
+	if errors.Is(err, errOver) || errors.Is(err, ErrLeaseLost) {
+		s.recordLate(c, st, out)
+	}
+	return unknown, err
+}
+
+func (s *session) concluded(ctx context.Context, st call.Started, unknown bool, err error) error {
 	switch {
 	case errors.Is(err, errOver), errors.Is(err, ErrLeaseLost):
-		s.recordLate(c, st, out)
 		return err
 	case err != nil:
 		return st.Unstored(err)
