@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 )
 
 // decide asks the agent, which is foreign code: it may panic, hang, or change what
@@ -16,7 +17,8 @@ func (s *session) decide(ctx context.Context) (Proposal, error) {
 	in.Meter = &meter{s: s, step: in.Run.Current.ID}
 	ctx, stop := s.within(ctx)
 	defer stop()
-	ctx, cancel := context.WithTimeoutCause(ctx, s.e.conf.DecideTimeout, errDecideTimeout)
+	limit, cut := s.decideTime()
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, cut)
 	defer cancel()
 	var p Proposal
 	done := make(chan error, 1)
@@ -30,21 +32,43 @@ func (s *session) decide(ctx context.Context) (Proposal, error) {
 	select {
 	case err := <-done:
 		if err != nil && ctx.Err() != nil {
-			err = notAgents{context.Cause(ctx)}
-			if errors.Is(context.Cause(ctx), errDecideTimeout) {
-				err = errDecideTimeout
-			}
+			err = cutOff(ctx)
 		}
 		return p, err
 	case <-ctx.Done():
-		if errors.Is(context.Cause(ctx), errDecideTimeout) {
-			return Proposal{}, errDecideTimeout
-		}
-		return Proposal{}, notAgents{context.Cause(ctx)}
+		return Proposal{}, cutOff(ctx)
 	}
 }
 
-var errDecideTimeout = errors.New("it did not decide in time")
+var (
+	errDecideTimeout = errors.New("it did not decide in time")
+	errTimeUsedUp    = errors.New("the run's time was used up while it decided")
+)
+
+// cutOff is why an agent was not waited for any longer.
+func cutOff(ctx context.Context) error {
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, errDecideTimeout), errors.Is(cause, errTimeUsedUp):
+		return cause
+	default:
+		return notAgents{cause}
+	}
+}
+
+// decideTime is how long the agent may take, and what it is told then: at most what
+// is left of the run's time. A clock of the engine's own says nothing of that.
+func (s *session) decideTime() (time.Duration, error) {
+	most := s.e.conf.DecideTimeout
+	if s.e.conf.Now != nil {
+		return most, errDecideTimeout
+	}
+	r := s.known()
+	left, limited := r.timeLeft(r.Current.StartedAt) // it was claimed a moment ago, by the clock that judges it
+	if !limited || left >= most {
+		return most, errDecideTimeout
+	}
+	return left + time.Millisecond, errTimeUsedUp // the limit itself is in time
+}
 
 // notAgents is an error that is not the agent's.
 type notAgents struct{ error }
@@ -60,6 +84,9 @@ func (s *session) undecided(ctx context.Context, err error) error {
 			return s.known().errLost()
 		}
 		return ours.error
+	}
+	if errors.Is(err, errTimeUsedUp) { // the limit ends the run where the next step would be claimed
+		return s.observe(ctx, Observe{Kind: WasInterrupted, Message: "The run's time was used up while the agent decided."})
 	}
 	end := End{Status: Failed, Reason: AgentError, Detail: "The agent failed: " + words(err.Error()), Kind: InvalidDecision}
 	switch {

@@ -174,6 +174,19 @@ type exceeded struct {
 	payload any
 }
 
+// timeLeft is how much of the run's time is left, and whether it is limited.
+func (r Run) timeLeft(now time.Time) (left time.Duration, limited bool) {
+	for _, l := range []struct{ most, used time.Duration }{
+		{r.Limits.MaxActiveTime, r.ActiveAt(now)},
+		{r.Limits.MaxElapsedTime, now.Sub(r.CreatedAt)},
+	} {
+		if rest := max(0, l.most-l.used); l.most > 0 && (!limited || rest < left) {
+			left, limited = rest, true
+		}
+	}
+	return left, limited
+}
+
 // exceeds is the first limit, in the order of spec 1.1, that lets no further step
 // begin; nil: none.
 func (r Run) exceeds(now time.Time) *exceeded {

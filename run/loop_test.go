@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/placet-dev/placet/policy"
 	"github.com/placet-dev/placet/request"
 	"github.com/placet-dev/placet/run"
+	"github.com/placet-dev/placet/store/sqlite"
 	"github.com/placet-dev/placet/tool"
 )
 
@@ -677,6 +679,35 @@ func TestAgentThatIgnoresItsTime(t *testing.T) {
 	w.agent = does(func(context.Context, run.StepInput) (run.Proposal, error) { g.pass(); return calls("push", `{}`), nil })
 	w.stands(w.start(), run.Failed, run.AgentError)
 	w.ran("")
+}
+
+// An agent that hangs is cut off where the run's own time is used up, and that is why
+// the run ends.
+func TestAgentThatUsesUpTheRunsTime(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		limit func(*run.Limits)
+		want  run.Reason
+	}{
+		"active":  {func(l *run.Limits) { l.MaxActiveTime = 5 * time.Millisecond }, run.LimitActiveTime},
+		"elapsed": {func(l *run.Limits) { l.MaxElapsedTime = 5 * time.Millisecond }, run.LimitElapsedTime},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := setup(t)
+			g := newGate()
+			defer close(g.open)
+			st, err := sqlite.Open(w.ctx, filepath.Join(t.TempDir(), "real.db"), nil) // by the real clock
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer st.Close()
+			w.use(func(c *run.Config) { c.Store, c.Now = st, nil })
+			w.agent = does(func(context.Context, run.StepInput) (run.Proposal, error) { g.pass(); return calls("push", `{}`), nil })
+			w.stands(w.start(tt.limit), run.Failed, tt.want)
+			w.ran("")
+		})
+	}
 }
 
 // A context that ends while the agent is asked: the run is given back at once, and
