@@ -650,7 +650,7 @@ func TestTwoResumers(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	a, b := w.runner(published("1")), w.runnerOn(w.open(), published("1"))
-	for range 20 {
+	for range 200 {
 		w.ran = nil
 		paused := w.waits(a, "ask")
 		w.approve(paused)

@@ -398,12 +398,8 @@ func TestRacesOfProcesses(t *testing.T) {
 		if r.later != 0 {
 			continue
 		}
-		n := 20
-		if r.a == "resume" && r.b == "resume" || r.b == "reject" {
-			n = 200
-		}
 		ended := map[string]int{}
-		for range rounds(n) {
+		for range rounds(200) {
 			w.clock.Set(time.Now())
 			q := w.waiting()
 			if r.approved {

@@ -154,7 +154,7 @@ func TestRaces(t *testing.T) {
 				}
 				hands := []*hand{w.hand(w.st, 0), w.hand(other, r.later)}
 				ended := map[string]int{}
-				for range rounds(60) { // and 200 times over two processes
+				for range rounds(200) { // and 200 times over two processes
 					q := w.waiting(func(l *run.Limits) { l.ApprovalTTL, l.GrantTTL = time.Hour, 2*time.Hour })
 					if r.approved {
 						w.approve(q)
@@ -198,7 +198,7 @@ func TestRaceOfTakeovers(t *testing.T) {
 			}
 			hands := []*hand{w.hand(w.st, 0), w.hand(other, 0)}
 			ended := map[string]int{}
-			for i := range rounds(100) {
+			for i := range rounds(200) {
 				id := fmt.Sprintf("run_%03d", i)
 				h := w.inTool(func(d *run.Driver) (run.Run, error) { return d.StartWithID(w.ctx, id, "do it", run.DefaultLimits()) })
 				w.clock.Advance(run.DefaultLease + time.Microsecond)
@@ -234,7 +234,7 @@ func TestRaceOfTakeovers(t *testing.T) {
 				w.stands(r, run.Completed, run.GoalCompleted)
 				ended[strings.Join(words, " ")]++
 			}
-			if n := len(w.spy.calls()); n != rounds(100) {
+			if n := len(w.spy.calls()); n != rounds(200) {
 				t.Errorf("the tool ran %d times", n)
 			}
 			t.Log(ended)
@@ -249,7 +249,7 @@ func TestRaceOfLateOutcomeAndYes(t *testing.T) {
 	w := quick(t, calls("write", `{"n":1}`))
 	other := w.hand(w.open(), 0)
 	again := 0
-	for i := range rounds(60) {
+	for i := range rounds(200) {
 		id := fmt.Sprintf("run_%03d", i)
 		h := w.inTool(func(d *run.Driver) (run.Run, error) { return d.StartWithID(w.ctx, id, "do it", run.DefaultLimits()) })
 		w.clock.Advance(run.DefaultLease + time.Microsecond)
@@ -290,7 +290,7 @@ func TestRaceOfStarts(t *testing.T) {
 	t.Parallel()
 	w := quick(t, calls("write", `{"n":1}`))
 	hands := []*hand{w.hand(w.st, 0), w.hand(w.open(), 0)}
-	for i := range rounds(60) {
+	for i := range rounds(200) {
 		words := make([]string, 4)
 		race(len(words), func(k int) { words[k] = hands[k%2].do("start", fmt.Sprintf("run_%d", i), "") })
 		count := map[string]int{}
