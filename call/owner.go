@@ -60,7 +60,7 @@ func (o Owner) Settled(d decision.Decision, now time.Time) error {
 }
 
 // Cancel is for runs and jobs; a call is withdrawn through its approval.
-func (o Owner) Cancel(string, string, time.Time) error {
+func (o Owner) Cancel(string, string, func() time.Time) error {
 	return ErrUsage.Say("Call %s cannot be cancelled by its id.", o.ID).Hint("Withdraw its approval: placet withdraw APPROVAL.")
 }
 

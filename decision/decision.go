@@ -363,7 +363,8 @@ type Owner interface {
 	// Settled writes what the settling of d does to the owner, in this transaction.
 	Settled(d Decision, now time.Time) error
 	// Cancel ends the owner on an operator's word; [ErrRunState] if it has ended.
-	Cancel(by, note string, now time.Time) error
+	// The clock is asked once the owner is locked (design §4, rule 8).
+	Cancel(by, note string, clock func() time.Time) error
 }
 
 // Asker is an owner that asks questions: it says whether it may, and counts them.

@@ -215,7 +215,7 @@ func (o Operator) Cancel(ctx context.Context, runID, by, note string) error {
 		if err != nil {
 			return err
 		}
-		return own.Cancel(by, note, o.clock(tx))
+		return own.Cancel(by, note, func() time.Time { return o.clock(tx) })
 	})
 }
 

@@ -53,7 +53,7 @@ func (o Owner) Settled(_ decision.Decision, now time.Time) error {
 }
 
 // Cancel wants the job stopped. A supervisor carries it out.
-func (o Owner) Cancel(by, _ string, now time.Time) error {
+func (o Owner) Cancel(by, _ string, clock func() time.Time) error {
 	j, err := o.Tx.Job(o.ID)
 	if err != nil {
 		return err
@@ -61,7 +61,7 @@ func (o Owner) Cancel(by, _ string, now time.Time) error {
 	if j.Status.Terminal() {
 		return j.errState()
 	}
-	return put(o.Tx, j, Stop{By: by, KillAfter: DefaultKillAfter}, now)
+	return put(o.Tx, j, Stop{By: by, KillAfter: DefaultKillAfter}, clock())
 }
 
 // put judges a command and writes what comes of it. A job that ends leaves no

@@ -199,7 +199,7 @@ func TestStopWhileLaunching(t *testing.T) {
 		started <- err
 	}()
 	id := <-claimed
-	if err := txn.Update(w.ctx, w.st, func(tx job.Tx) error { return job.Owner{Tx: tx, ID: id}.Cancel("ana", "", tx.Now()) }); err != nil {
+	if err := txn.Update(w.ctx, w.st, func(tx job.Tx) error { return job.Owner{Tx: tx, ID: id}.Cancel("ana", "", tx.Now) }); err != nil {
 		t.Fatal(err)
 	}
 	close(goOn)

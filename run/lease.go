@@ -138,6 +138,9 @@ func (s *session) renew() error {
 	r := s.known()
 	var until time.Time
 	err := txn.Update(context.Background(), s.e.conf.Store, func(tx Tx) error {
+		if err := tx.LockRun(r); err != nil { // before the clock is read
+			return err
+		}
 		until = tx.Now().Add(s.e.conf.LeaseTTL)
 		held, err := tx.RenewRun(r.ID, r.Fence, until)
 		switch {

@@ -66,11 +66,12 @@ func (o Owner) endCall(callID string, d decision.Decision) error {
 
 // Cancel ends the run: [ErrRunState] if it has ended. Its approvals stay as they
 // are, and are no work any more.
-func (o Owner) Cancel(by, note string, now time.Time) error {
+func (o Owner) Cancel(by, note string, clock func() time.Time) error {
 	r, err := o.Tx.Run(o.ID)
 	if err != nil {
 		return err
 	}
+	now := clock()
 	ch, err := r.Step(Cancel{By: by, Note: note}, now)
 	if err != nil {
 		return err

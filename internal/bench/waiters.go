@@ -103,7 +103,7 @@ func cancel(ctx context.Context, st *store.Store, ids []string) error {
 			for i := k; i < len(ids); i += atOnce {
 				err := txn.Update(ctx, st, func(tx job.Tx) error {
 					var own decision.Owner = job.Owner{Tx: tx, ID: ids[i]}
-					return own.Cancel("bench", "", tx.Now())
+					return own.Cancel("bench", "", tx.Now)
 				})
 				if err != nil {
 					failed = err

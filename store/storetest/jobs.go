@@ -208,7 +208,7 @@ func jobEnd(w *world) {
 				}
 				return
 			}
-			err := w.update(func(tx store.Tx) error { return job.Owner{Tx: tx, ID: j.ID}.Cancel("ana", "", tx.Now()) })
+			err := w.update(func(tx store.Tx) error { return job.Owner{Tx: tx, ID: j.ID}.Cancel("ana", "", tx.Now) })
 			if err != nil {
 				w.Error(err)
 			}
