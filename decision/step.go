@@ -138,11 +138,14 @@ func (d Decision) decide(cmd Decide, now time.Time) (Change, error) {
 }
 
 func (d Decision) checkShown(cmd Decide) error {
-	if (cmd.Bound || cmd.Shown != "") && cmd.Shown != d.Digest {
-		return ErrApprovalChanged.Say("Approval %s is not the one that was shown.", d.ID).
-			Hint("Look at it again: placet show %s.", d.ID)
+	if !cmd.Bound && cmd.Shown == "" || cmd.Shown == d.Digest {
+		return nil
 	}
-	return nil
+	refused := ErrApprovalChanged.Say("Approval %s is not the one that was shown.", d.ID)
+	if len(cmd.Shown) != len(d.Digest) {
+		return refused.Hint("What was given is no whole digest. Look at it again: placet show %s.", d.ID)
+	}
+	return refused.Hint("Look at it again: placet show %s.", d.ID)
 }
 
 func (d Decision) checkDecider(cmd Decide) error {

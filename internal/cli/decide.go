@@ -46,6 +46,8 @@ type decideCommand struct {
 	yes     bool
 	hash    string
 	bound   bool // --hash was given
+
+	byDaemon bool // a daemon goes on with what waits
 }
 
 func newApproveCommand(a *app) *cobra.Command {
@@ -135,6 +137,9 @@ func (d *decideCommand) decide(ctx context.Context, st *store.Store, who *person
 	mayHaveRun := false
 	if !d.json {
 		if mayHaveRun, err = doubtful(ctx, st, s.Decision); err != nil {
+			return err
+		}
+		if d.byDaemon, err = leftToDaemon(ctx, st, s.Decision); err != nil {
 			return err
 		}
 	}
@@ -255,11 +260,25 @@ func (d *decideCommand) tellRunDecided(after decision.Decision, mayHaveRun bool)
 	switch {
 	case after.Status != decision.Approved:
 		d.say("Its run is cancelled.")
+	case d.byDaemon && mayHaveRun:
+		d.say("It may have run already. The daemon runs it again, and goes on with the run.")
+	case d.byDaemon:
+		d.say("Nothing has run yet. The daemon goes on with the run.")
 	case mayHaveRun:
 		d.say("It may have run already. Run it again, and go on with the run:  %s", run)
 	default:
 		d.say("Nothing has run yet. Go on with the run:  %s", run)
 	}
+}
+
+// leftToDaemon reports whether the run that waits on an approval is one that a daemon
+// goes on with by itself.
+func leftToDaemon(ctx context.Context, st *store.Store, d decision.Decision) (bool, error) {
+	if d.Owner.Kind != decision.OwnerRun {
+		return false, nil
+	}
+	w, err := readRun(ctx, st, d.Owner.ID)
+	return w.ContinueBy == call.ByDaemon, err
 }
 
 // readEdit reads arguments from a file. No file: nil.

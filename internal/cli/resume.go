@@ -107,7 +107,15 @@ func ofRun(ctx context.Context, st *store.Store, found string) error {
 	if runID == "" {
 		return nil
 	}
-	return decision.ErrUsage.Say("%s %s belongs to run %s.", what, found, runID).Hint("Go on with the run: placet run resume %s.", runID)
+	refused := decision.ErrUsage.Say("%s %s belongs to run %s.", what, found, runID)
+	w, err := readRun(ctx, st, runID)
+	switch {
+	case err != nil:
+		return err
+	case w.Status.Terminal():
+		return refused.Hint("That run has ended: placet show %s.", runID)
+	}
+	return refused.Hint("Go on with the run: placet run resume %s.", runID)
 }
 
 // goOn resumes an approval, or the call of that id.
