@@ -23,10 +23,6 @@ func (e *Executor) act(ctx context.Context, s subject, v verdict) (res Result, a
 	return res, errors.Is(err, decision.ErrMoved), err
 }
 
-func moved(what string) error {
-	return decision.ErrMoved.Say("%s changed in the meantime; nothing was written.", what)
-}
-
 // refuse answers for a gate. A policy's no to a fresh call is stored; a refusal
 // on the way to an attempt leaves the call and its grant as they are.
 func (e *Executor) refuse(ctx context.Context, s subject, v verdict) (Result, error) {
@@ -140,10 +136,10 @@ func (e *Executor) stamp(tx Tx, d decision.Decision, ttl time.Duration) decision
 // no root yet: its insertion is the lock.
 func (e *Executor) lock(tx Tx, s subject, v verdict) (Call, error) {
 	if policy.VersionOf(e.conf.Policy) != v.policyVersion {
-		return Call{}, moved("The policy")
+		return Call{}, decision.Moved("The policy")
 	}
 	if t, err := e.conf.Tools.Lookup(s.tool.Name); err != nil || t != s.tool { // a registered tool never changes
-		return Call{}, moved("The tool")
+		return Call{}, decision.Moved("The tool")
 	}
 	if s.call.Status == "" {
 		c := s.call
@@ -166,7 +162,7 @@ func (e *Executor) supersede(tx Tx, g decision.Decision) error {
 		return err
 	}
 	if !d.Same(g) {
-		return moved("The approval")
+		return decision.Moved("The approval")
 	}
 	ch, err := d.Step(decision.Supersede{}, e.clock(tx))
 	if err != nil {

@@ -299,10 +299,7 @@ func (e *Executor) carryOut(ctx context.Context, s subject) (Result, error) {
 }
 
 func (e *Executor) clock(tx txn.Tx) time.Time {
-	if e.conf.Now != nil {
-		return e.conf.Now().UTC().Truncate(time.Microsecond)
-	}
-	return tx.Now()
+	return txn.Clock(e.conf.Now, tx)
 }
 
 // self identifies this process in attempts.

@@ -138,7 +138,7 @@ func (e *Executor) lose(tx Tx, s subject, cmd Lose, ask bool) (*decision.Decisio
 func (s subject) unmoved(tx Tx) (Call, error) {
 	c, err := tx.Call(s.call.ID)
 	if err == nil && !c.same(s.call) {
-		err = moved("The call")
+		err = decision.Moved("The call")
 	}
 	return c, err
 }

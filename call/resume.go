@@ -273,7 +273,7 @@ func (e *Executor) expire(ctx context.Context, approvalID string) error {
 	case err != nil:
 		return err
 	case d.Status == decision.Pending || d.Status == decision.Approved:
-		return moved("The approval")
+		return decision.Moved("The approval")
 	}
 	return d.ErrDecided()
 }

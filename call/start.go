@@ -113,7 +113,7 @@ func (e *Executor) begin(tx Tx, s subject, v verdict) (st started, err error) {
 // overdue expires here instead; that is committed, and refuse returned.
 func (e *Executor) spend(tx Tx, c Call, d decision.Decision, b *Begin) (refuse, err error) {
 	if d.Epoch < tx.Epoch() && !c.keyed(b.Recovery, b.SpecDigest) {
-		return nil, moved("The store's life")
+		return nil, decision.Moved("The store's life")
 	}
 	if err := c.waitsFor(d); err != nil {
 		return nil, err

@@ -46,6 +46,9 @@ func (o Operator) ask(tx Tx, space string, owner Ref, q Asking) (AskedAt, error)
 	if !ok {
 		return AskedAt{}, ErrUsage.Say("A %s asks no questions.", owner.Kind)
 	}
+	if err := asker.MayAsk(space); err != nil {
+		return AskedAt{}, err
+	}
 	if q.IdempotencyKey != "" {
 		d, err := tx.DecisionByKey(owner, q.IdempotencyKey)
 		if err == nil {
@@ -56,7 +59,7 @@ func (o Operator) ask(tx Tx, space string, owner Ref, q Asking) (AskedAt, error)
 		}
 	}
 	now := o.clock(tx)
-	n, err := asker.Asking(space, now)
+	n, err := asker.Asking(now)
 	if err != nil {
 		return AskedAt{}, err
 	}

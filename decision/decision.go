@@ -370,11 +370,13 @@ type Owner interface {
 // Asker is an owner that asks questions: it says whether it may, and counts them.
 type Asker interface {
 	Owner
-	// Asking: nil where one more question may be asked; [ErrNotFound] where the owner
-	// is of another space, [ErrRunState] where it
+	// MayAsk locks the owner; [ErrNotFound] where it is of another space. An earlier
+	// question's key is looked up and the clock asked after it (design §4, rule 8).
+	MayAsk(space string) error
+	// Asking: nil where one more question may be asked; [ErrRunState] where the owner
 	// has ended, [ErrTooManyPending] at its limits. It is counted in this transaction,
 	// and n is its number.
-	Asking(space string, now time.Time) (n int64, err error)
+	Asking(now time.Time) (n int64, err error)
 }
 
 // Query selects decisions, newest first.

@@ -262,10 +262,7 @@ func (o Operator) run(ctx context.Context, t target, command func(epoch int64, w
 
 // clock is read inside the transaction, once the lock is held (design §4, rule 8).
 func (o Operator) clock(tx txn.Tx) time.Time {
-	if o.Now != nil {
-		return o.Now().UTC().Truncate(time.Microsecond)
-	}
-	return tx.Now()
+	return txn.Clock(o.Now, tx)
 }
 
 // tryEdit holds edited arguments against the schema in the recorded request,

@@ -26,6 +26,11 @@ var (
 	ErrMoved = fault.Sentinel(fault.Conflict, "moved", "The record changed in the meantime; nothing was written.", ErrRunState)
 )
 
+// Moved is an [ErrMoved] that says what changed: a format and its arguments.
+func Moved(format string, args ...any) error {
+	return ErrMoved.Say(format+" changed in the meantime; nothing was written.", args...)
+}
+
 // Standing is the decision that stands, as an error carries it.
 type Standing struct {
 	ApprovalID string    `json:"approval_id"`

@@ -44,10 +44,13 @@ func (s *Supervisor) Clean(ctx context.Context, c Cleaning) ([]string, error) {
 			if err != nil {
 				return err
 			}
+			if !now.Status.Terminal() || !now.EndedAt.Before(s.clock(tx).Add(-c.OlderThan)) {
+				return ErrNotFound.Say("Job %s has not ended long enough ago.", j.ID)
+			}
 			return tx.CleanJob(now, c.By)
 		})
 		switch {
-		case errors.Is(err, ErrNotFound): // another was first
+		case errors.Is(err, ErrNotFound): // another was first, or it is no longer one to clean
 			continue
 		case err != nil:
 			return marked, err

@@ -100,6 +100,24 @@ func TestQuestion(t *testing.T) {
 	}
 }
 
+// An idempotency key answers only in the space of the job that it was used for.
+func TestAKeyIsNoDoorToAnotherSpace(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	j := w.start(shell("read x"))
+	q := decision.Asking{Prompt: "Go on?", By: "bot", IdempotencyKey: "k"}
+	first, err := w.op.Ask(w.ctx, "main", j.ID, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := w.op.Ask(w.ctx, "main", j.ID, q); err != nil || again.ID != first.ID {
+		t.Errorf("asked again: %s instead of %s, %v", again.ID, first.ID, err)
+	}
+	if _, err := w.op.Ask(w.ctx, "other", j.ID, q); !errors.Is(err, decision.ErrNotFound) {
+		t.Errorf("from another space: %v", err)
+	}
+}
+
 // Answers that come while the job ends are stored, or refused: none is acknowledged and
 // missing (case 012).
 func TestAnswersAtTheEnd(t *testing.T) {

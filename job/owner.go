@@ -24,12 +24,18 @@ func (o Owner) Waiting(decision.Decision) error {
 	return err
 }
 
-// Asking counts one more question, unless the job has ended or has too many.
-func (o Owner) Asking(space string, now time.Time) (int64, error) {
+// MayAsk locks the job: one of another space is not there.
+func (o Owner) MayAsk(space string) error {
 	j, err := o.Tx.Job(o.ID)
 	if err == nil && j.Space != space {
 		err = ErrNotFound.Say("There is no job %s.", o.ID)
 	}
+	return err
+}
+
+// Asking counts one more question, unless the job has ended or has too many.
+func (o Owner) Asking(now time.Time) (int64, error) {
+	j, err := o.Tx.Job(o.ID)
 	if err != nil {
 		return 0, err
 	}

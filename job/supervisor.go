@@ -134,10 +134,7 @@ func safeBase(environ []string) []string {
 }
 
 func (s *Supervisor) clock(tx txn.Tx) time.Time {
-	if s.conf.Now != nil {
-		return s.conf.Now().UTC().Truncate(time.Microsecond)
-	}
-	return tx.Now()
+	return txn.Clock(s.conf.Now, tx)
 }
 
 func (s *Supervisor) update(ctx context.Context, fn func(Tx) error) error {

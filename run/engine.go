@@ -39,10 +39,7 @@ func newEngine(c Config) *engine {
 }
 
 func (e *engine) clock(tx txn.Tx) time.Time {
-	if e.conf.Now != nil {
-		return e.conf.Now().UTC().Truncate(time.Microsecond)
-	}
-	return tx.Now()
+	return txn.Clock(e.conf.Now, tx)
 }
 
 func (e *engine) operator() decision.Operator {

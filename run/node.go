@@ -135,7 +135,7 @@ func (e *engine) resumeNode(ctx context.Context, p paused) (*session, Run, error
 // PutDecision holds all of it against the row.
 func (w *writing) spendNode(d decision.Decision) error {
 	if d.Epoch < w.tx.Epoch() {
-		return decision.ErrMoved.Say("The life of the store changed in the meantime; nothing was written.")
+		return decision.Moved("The life of the store")
 	}
 	ch, err := d.Step(decision.Consume{Attempt: 1}, w.now)
 	if err == nil {

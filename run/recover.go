@@ -191,7 +191,7 @@ func (s *session) settleAs(ctx context.Context, w *writing, c *call.Case, out ca
 	case err != nil:
 		return err
 	case now.Status != call.Succeeded && now.Status != call.Failed:
-		return decision.ErrMoved.Say("Call %s changed in the meantime; nothing was written.", now.ID)
+		return decision.Moved("Call %s", now.ID)
 	}
 	return s.outcome(ctx, w, outcomeOf(now))
 }

@@ -167,7 +167,7 @@ func (e *engine) expire(ctx context.Context, p paused) (*session, Run, error) {
 	}
 	r, err := e.read(ctx, p.run.ID)
 	if err == nil && !r.Status.Terminal() {
-		err = decision.ErrMoved.Say("Approval %s changed in the meantime; nothing was written.", p.on.ID)
+		err = decision.Moved("Approval %s", p.on.ID)
 	}
 	return nil, r, err
 }

@@ -95,7 +95,7 @@ func (t *tx) PutCall(prev, next call.Call, es ...event.Event) (err error) {
 	if err := t.hold(&t.roots, func() error {
 		won, err := t.UpdateCall(prev, next, whole)
 		if err == nil && !won {
-			err = decision.ErrMoved.Say("Call %s changed in the meantime; nothing was written.", prev.ID)
+			err = decision.Moved("Call %s", prev.ID)
 		}
 		return err
 	}); err != nil {
@@ -114,7 +114,7 @@ func (t *tx) PutAttempt(prev, next call.Attempt) error {
 	return t.hold(&t.others, func() error {
 		won, err := t.UpdateAttempt(prev, next)
 		if err == nil && !won {
-			err = decision.ErrMoved.Say("Attempt %d at call %s changed in the meantime; nothing was written.", prev.N, prev.CallID)
+			err = decision.Moved("Attempt %d at call %s", prev.N, prev.CallID)
 		}
 		return err
 	})

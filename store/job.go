@@ -50,7 +50,7 @@ func (t *tx) PutJob(prev job.Job, ch job.Change) (err error) {
 	if err := t.hold(&t.roots, func() error {
 		won, err := t.UpdateJob(prev, next)
 		if err == nil && !won {
-			err = decision.ErrMoved.Say("Job %s changed in the meantime; nothing was written.", prev.ID)
+			err = decision.Moved("Job %s", prev.ID)
 		}
 		return err
 	}); err != nil {

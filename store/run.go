@@ -63,7 +63,7 @@ func (t *tx) PutRun(prev run.Run, ch run.Change) (err error) {
 	if err := t.hold(&t.roots, func() error {
 		won, err := t.UpdateRun(prev, next)
 		if err == nil && !won {
-			err = decision.ErrMoved.Say("Run %s changed in the meantime; nothing was written.", prev.ID)
+			err = decision.Moved("Run %s", prev.ID)
 		}
 		return err
 	}); err != nil {
@@ -95,7 +95,7 @@ func (t *tx) putStep(prev, next run.Step) error {
 	return t.hold(&t.others, func() error {
 		won, err := t.UpdateStep(prev, next)
 		if err == nil && !won {
-			err = decision.ErrMoved.Say("Step %d of run %s changed in the meantime; nothing was written.", prev.Index, prev.RunID)
+			err = decision.Moved("Step %d of run %s", prev.Index, prev.RunID)
 		}
 		return err
 	})

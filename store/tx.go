@@ -175,7 +175,7 @@ func (t *tx) putHeads() error {
 				return err
 			}
 			if !won {
-				return decision.ErrMoved.Say("Stream %s changed in the meantime; nothing was written.", h.Stream)
+				return decision.Moved("Stream %s", h.Stream)
 			}
 			h.written()
 		}

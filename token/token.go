@@ -210,7 +210,8 @@ func Revoke(ctx context.Context, s txn.Store, space, tokenID string) (t Token, e
 	return t, err
 }
 
-// RevokeJobs ends the tokens of a job in the transaction that ends the job.
+// RevokeJobs ends the tokens of a job that has ended. Until it is called they are
+// refused all the same: who holds one must find its job on.
 func RevokeJobs(tx Tx, space, jobID string) error {
 	ts, err := tx.Tokens(Query{Space: space, JobID: jobID, Good: true, Limit: 500})
 	if err != nil {

@@ -10,3 +10,12 @@ func Stamp(t time.Time) string {
 	}
 	return t.UTC().Format("2006-01-02T15:04:05.000000Z")
 }
+
+// Clock is now in a store's precision, UTC and whole microseconds, or the time of the
+// transaction without one. Ask it once the lock is held (design §4, rule 8).
+func Clock(now func() time.Time, tx Tx) time.Time {
+	if now == nil {
+		return tx.Now()
+	}
+	return now().UTC().Truncate(time.Microsecond)
+}

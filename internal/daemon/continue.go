@@ -241,38 +241,15 @@ func (k *continuer) followFrom(ctx context.Context, poke func()) error {
 func end(ctx context.Context, st *store.Store) (at event.Cursor, err error) {
 	err = txn.View(ctx, st, func(tx event.Tx) error {
 		at = ""
-		behind := func(pos int64) (event.Event, bool, error) {
-			es, err := tx.Events(event.Query{After: pos, Limit: 1})
-			if err != nil || len(es) == 0 {
-				return event.Event{}, false, err
-			}
-			return es[0], true, nil
+		last, err := tx.LastPos()
+		if err != nil || last == 0 {
+			return err
 		}
-		// There is something behind low, and nothing behind high.
-		low, high := int64(0), int64(1)
-		for {
-			e, found, err := behind(high)
-			if err != nil {
-				return err
-			}
-			if !found {
-				break
-			}
-			low, high, at = e.Pos-1, e.Pos*2, event.PosCursorOf(e)
+		es, err := tx.Events(event.Query{After: last - 1, Limit: 1})
+		if err == nil && len(es) == 1 {
+			at = event.PosCursorOf(es[0])
 		}
-		for low <= high {
-			mid := low + (high-low)/2
-			e, found, err := behind(mid)
-			if err != nil {
-				return err
-			}
-			if !found {
-				high = mid - 1
-				continue
-			}
-			low, at = e.Pos, event.PosCursorOf(e)
-		}
-		return nil
+		return err
 	})
 	return at, err
 }

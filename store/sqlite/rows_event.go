@@ -32,7 +32,7 @@ func (x rows) InsertEvents(es []event.Event) error {
 		}
 		_, err := x.h.exec(insertEventsSQL[n], args...)
 		if code(err) == sqlite3.SQLITE_CONSTRAINT_UNIQUE { // appended behind a head that is not the stream's end any more
-			return decision.ErrMoved.Say("Stream %s changed in the meantime; nothing was written.", es[0].Stream)
+			return decision.Moved("Stream %s", es[0].Stream)
 		}
 		if err != nil {
 			return err
