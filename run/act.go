@@ -17,10 +17,7 @@ const judgeTries = 3
 // act judges a fresh request and does what the judging came to.
 func (s *session) act(ctx context.Context, c *call.Case) error {
 	for range judgeTries {
-		if err := s.e.calls.Judge(ctx, c); err != nil {
-			return s.unjudged(ctx, err)
-		}
-		err := s.apply(ctx, c)
+		err := s.try(ctx, c)
 		if !errors.Is(err, errAgain) {
 			return err
 		}
@@ -29,6 +26,18 @@ func (s *session) act(ctx context.Context, c *call.Case) error {
 			return s.invalid(ctx, refused.Message)
 		}
 	}
+	return errRestless()
+}
+
+// try judges once; errAgain where something moved before that was acted on.
+func (s *session) try(ctx context.Context, c *call.Case) error {
+	if err := s.e.calls.Judge(ctx, c); err != nil {
+		return s.unjudged(ctx, err)
+	}
+	return s.apply(ctx, c)
+}
+
+func errRestless() error {
 	return ErrRunState.Say("The request changed while it was judged, %d times in a row; nothing was started.", judgeTries).Hint("Try again.")
 }
 
@@ -59,6 +68,37 @@ func (s *session) apply(ctx context.Context, c *call.Case) error {
 		return nil
 	}
 	return s.carryOut(ctx, c)
+}
+
+// ask pauses the run on an approval of the judged call.
+func (e *engine) ask(w *writing, c *call.Case) error {
+	if err := w.ruled(c); err != nil {
+		return err
+	}
+	d, err := e.calls.Ask(w.tx, c)
+	if err != nil {
+		return err
+	}
+	return w.step(Pause{w.hold, d, c.Call().ID})
+}
+
+// start spends what the judged call needs, and starts its attempt.
+func (e *engine) start(w *writing, c *call.Case) (st call.Started, err error) {
+	if err := w.ruled(c); err != nil {
+		return st, err
+	}
+	if st, err = e.calls.Start(w.tx, c); err != nil {
+		return st, err
+	}
+	return st, w.step(Execute{w.hold, c.Call().ID})
+}
+
+// ruled notes the policy's ruling ahead of what the call writes.
+func (w *writing) ruled(c *call.Case) error {
+	if err := w.judged(c); err != nil {
+		return err
+	}
+	return w.tell()
 }
 
 // judged notes the policy's ruling, if it was asked.
@@ -92,17 +132,7 @@ func (s *session) refuse(ctx context.Context, w *writing, c *call.Case, kind cal
 // step is refused.
 func (s *session) pause(ctx context.Context, c *call.Case) error {
 	err := s.write(ctx, func(w *writing) error {
-		if err := w.judged(c); err != nil {
-			return err
-		}
-		if err := w.tell(); err != nil {
-			return err
-		}
-		d, err := s.e.calls.Ask(w.tx, c)
-		if err != nil {
-			return err
-		}
-		return w.step(Pause{w.hold, d, c.Call().ID})
+		return s.e.ask(w, c)
 	})
 	if errors.Is(err, decision.ErrTooManyPending) {
 		return s.write(ctx, func(w *writing) error { return s.refuse(ctx, w, c, call.KindGuardRefused, err.Error()) })

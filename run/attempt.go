@@ -52,16 +52,8 @@ func messageOf(err error) string { return fault.From(err).Message }
 func (s *session) start(ctx context.Context, c *call.Case) (st call.Started, asked time.Time, err error) {
 	asked = time.Now() // monotonic: taken before the commit is asked for
 	err = s.write(ctx, func(w *writing) (err error) {
-		if err := w.judged(c); err != nil {
-			return err
-		}
-		if err := w.tell(); err != nil {
-			return err
-		}
-		if st, err = s.e.calls.Start(w.tx, c); err != nil {
-			return err
-		}
-		return w.step(Execute{w.hold, c.Call().ID})
+		st, err = s.e.start(w, c)
+		return err
 	})
 	return st, asked, err
 }

@@ -216,11 +216,7 @@ func (s *session) askAgain(ctx context.Context, c *call.Case) error {
 // as it did the first time.
 func (s *session) repeat(ctx context.Context, c *call.Case) error {
 	for range judgeTries {
-		c = c.Ungranted()
-		if err := s.e.calls.Judge(ctx, c); err != nil {
-			return s.unjudged(ctx, err)
-		}
-		err := s.apply(ctx, c)
+		err := s.try(ctx, c.Ungranted())
 		if !errors.Is(err, errAgain) {
 			return err
 		}
@@ -233,7 +229,7 @@ func (s *session) repeat(ctx context.Context, c *call.Case) error {
 			return err
 		}
 	}
-	return ErrRunState.Say("The request changed while it was judged, %d times in a row; nothing was started.", judgeTries).Hint("Try again.")
+	return errRestless()
 }
 
 func (s *session) reconcile(ctx context.Context, c *call.Case) error {

@@ -189,12 +189,7 @@ func (e *engine) resumeGranted(ctx context.Context, p paused) (*session, Run, er
 	kind, why := p.c.Refused()
 	switch {
 	case kind != "":
-		return e.resumeInto(ctx, p, func(s *session, w *writing) error {
-			if err := e.giveUp(w.tx, p, kind, why); err != nil {
-				return err
-			}
-			return s.refuse(ctx, w, p.c, kind, why)
-		})
+		return e.resumeRefused(ctx, p, kind, why)
 	case p.c.Asks():
 		return e.askAnew(ctx, p)
 	case e.reach == holds:
@@ -206,6 +201,17 @@ func (e *engine) resumeGranted(ctx context.Context, p paused) (*session, Run, er
 // errReady: the grant can be spent, and is not: the run goes on waiting until the
 // start, which judges all of it again.
 var errReady = errors.New("the grant is ready to be spent")
+
+// resumeRefused goes on past a request that a gate does not let through in spite of its
+// grant.
+func (e *engine) resumeRefused(ctx context.Context, p paused, kind call.Kind, why string) (*session, Run, error) {
+	return e.resumeInto(ctx, p, func(s *session, w *writing) error {
+		if err := e.giveUp(w.tx, p, kind, why); err != nil {
+			return err
+		}
+		return s.refuse(ctx, w, p.c, kind, why)
+	})
+}
 
 // giveUp ends the call and replaces the grant of a request that is not carried out.
 func (e *engine) giveUp(tx Tx, p paused, kind call.Kind, why string) error {
@@ -219,17 +225,7 @@ func (e *engine) giveUp(tx Tx, p paused, kind call.Kind, why string) error {
 // waiting, for another approval.
 func (e *engine) askAnew(ctx context.Context, p paused) (*session, Run, error) {
 	return e.stillWaiting(ctx, p, func(w *writing) error {
-		if err := w.judged(p.c); err != nil {
-			return err
-		}
-		if err := w.tell(); err != nil {
-			return err
-		}
-		d, err := e.calls.Ask(w.tx, p.c)
-		if err != nil {
-			return err
-		}
-		return w.step(Pause{Approval: d, CallID: p.c.Call().ID})
+		return e.ask(w, p.c)
 	})
 }
 
@@ -239,28 +235,14 @@ func (e *engine) resumeStart(ctx context.Context, p paused) (*session, Run, erro
 	asked := time.Now()
 	var st call.Started
 	s, r, err := e.resumeInto(ctx, p, func(s *session, w *writing) (err error) {
-		if err := w.judged(p.c); err != nil {
-			return err
-		}
-		if err := w.tell(); err != nil {
-			return err
-		}
-		if st, err = e.calls.Start(w.tx, p.c); err != nil {
-			return err
-		}
-		return w.step(Execute{w.hold, p.c.Call().ID})
+		st, err = e.start(w, p.c)
+		return err
 	})
 	switch {
 	case errors.Is(err, ErrApprovalExpired):
 		return e.expire(ctx, p)
 	case errors.Is(err, call.ErrGuardRefused):
-		why := messageOf(err)
-		return e.resumeInto(ctx, p, func(s *session, w *writing) error {
-			if err := e.giveUp(w.tx, p, call.KindGuardRefused, why); err != nil {
-				return err
-			}
-			return s.refuse(ctx, w, p.c, call.KindGuardRefused, why)
-		})
+		return e.resumeRefused(ctx, p, call.KindGuardRefused, messageOf(err))
 	case err != nil:
 		return nil, r, err
 	}
