@@ -268,7 +268,7 @@ func (e *Executor) GiveUp(tx Tx, c *Case, kind Kind, message string) error {
 	if err != nil {
 		return err
 	}
-	return refuseHosted(tx, now, kind, message)
+	return stepHosted(tx, now, Refuse{Kind: kind, Message: message})
 }
 
 // Probe asks the tool what became of a call whose outcome is unknown. It comes to an
@@ -294,13 +294,9 @@ func (c *Case) Ungranted() *Case {
 // known by now, and answers the question about it. The call is returned as it is then.
 func (e *Executor) Settle(tx Tx, c *Case, out Outcome) (Call, error) { return e.settle(tx, c.s, out) }
 
-// End of a hosted call by its run: a parked one is denied, expired or cancelled
-// with it; one that runs, or whose outcome is unknown, stays so until that is known.
-
-func refuseHosted(tx Tx, c Call, kind Kind, message string) error {
-	return stepHosted(tx, c, Refuse{Kind: kind, Message: message})
-}
-
+// stepHosted ends a hosted call with its run: a parked one is denied, expired or
+// cancelled with it; one that runs, or whose outcome is unknown, stays so until that
+// is known.
 func stepHosted(tx Tx, c Call, cmd Command) error {
 	if c.Status != Pending {
 		return nil

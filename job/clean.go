@@ -31,7 +31,7 @@ func (s *Supervisor) Clean(ctx context.Context, c Cleaning) ([]string, error) {
 		return nil, err
 	}
 	if c.OlderThan < 0 {
-		return nil, ErrUsage.Say("The age is negative.")
+		return nil, ErrUsage.Say("The age is negative.").Hint("0 means every job that has ended.")
 	}
 	js, err := s.old(ctx, c.OlderThan)
 	if err != nil || c.DryRun {

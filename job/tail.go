@@ -78,7 +78,7 @@ func (q *Tailing) check() (file string, err error) {
 	}
 	switch {
 	case q.Offset < 0:
-		return "", ErrUsage.Say("The offset is negative.")
+		return "", ErrUsage.Say("The offset is negative.").Hint("0 is the beginning.")
 	case q.MaxBytes < 0 || q.MaxBytes > MaxTail:
 		return "", ErrUsage.Say("At most %d bytes were asked for; it is from 1 to %d.", q.MaxBytes, MaxTail)
 	}

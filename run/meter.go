@@ -20,7 +20,7 @@ var _ Meter = (*meter)(nil)
 
 func (m *meter) Charge(ctx context.Context, tokens int64, cost Cost) error {
 	if tokens < 0 || cost < 0 {
-		return ErrUsage.Say("A charge cannot be negative.")
+		return ErrUsage.Say("A charge cannot be negative.").Hint("Charge what was used, 0 or more.")
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -40,7 +40,7 @@ func (m *meter) Charge(ctx context.Context, tokens int64, cost Cost) error {
 
 func (m *meter) Settle(ctx context.Context, tokens int64, cost Cost) error {
 	if tokens < 0 || cost < 0 {
-		return ErrUsage.Say("What was used cannot be negative.")
+		return ErrUsage.Say("What was used cannot be negative.").Hint("Give what was used, 0 or more.")
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -87,6 +87,18 @@ func (t *table) row(cells ...string) {
 	t.rows = append(t.rows, cells)
 }
 
+// list prints a table with a head, or says that nothing stands under it. With --json
+// each row was printed already.
+func (t *table) list() {
+	switch {
+	case t.a.json:
+	case len(t.rows) == 1:
+		t.a.note("None.")
+	default:
+		t.print()
+	}
+}
+
 // print aligns with spaces, two between columns; the last one is as long as it is.
 func (t *table) print() {
 	var widths []int

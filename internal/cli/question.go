@@ -59,14 +59,12 @@ func newDecisionsCommand(a *app) *cobra.Command {
 
 func (a *app) listQuestions(ctx context.Context, c *httpapi.Client, job, status string) error {
 	t := a.table("id", "status", "job", "asks", "options")
-	n := 0
 	for after := ""; ; {
 		l, err := c.Questions(ctx, job, status, after, jobsShown)
 		if err != nil {
 			return err
 		}
 		for _, q := range l.Decisions {
-			n++
 			if a.json {
 				a.emit(q)
 				continue
@@ -77,13 +75,7 @@ func (a *app) listQuestions(ctx context.Context, c *httpapi.Client, job, status 
 			break
 		}
 	}
-	switch {
-	case a.json:
-	case n == 0:
-		a.note("None.")
-	default:
-		t.print()
-	}
+	t.list()
 	return nil
 }
 

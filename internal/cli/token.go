@@ -89,7 +89,6 @@ func newTokenListCommand(a *app) *cobra.Command {
 
 func (a *app) listTokens(ctx context.Context, st *store.Store) error {
 	tab := a.table("id", "scope", "name", "principal", "created", "revoked")
-	n := 0
 	for after := ""; ; {
 		ts, err := token.List(ctx, st, token.Query{Space: event.MainSpace, After: after, Limit: 500})
 		if err != nil {
@@ -97,7 +96,6 @@ func (a *app) listTokens(ctx context.Context, st *store.Store) error {
 		}
 		for _, t := range ts {
 			after = t.ID
-			n++
 			if a.json {
 				a.emitMasked(encode(t.Object()))
 				continue
@@ -108,13 +106,7 @@ func (a *app) listTokens(ctx context.Context, st *store.Store) error {
 			break
 		}
 	}
-	switch {
-	case a.json:
-	case n == 0:
-		a.note("None.")
-	default:
-		tab.print()
-	}
+	tab.list()
 	return nil
 }
 

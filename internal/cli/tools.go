@@ -41,11 +41,5 @@ func (a *app) listTools(tools []tool.Tool) {
 		}
 		t.row(k.Name, string(k.SideEffect), confirm, k.Description)
 	}
-	switch {
-	case a.json:
-	case len(tools) == 0:
-		a.note("None.")
-	default:
-		t.print()
-	}
+	t.list()
 }
