@@ -263,6 +263,9 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 			m.met(call.Result{}, err)
 		},
 		"expire": func(t *rapid.T) {
+			if rapid.Bool().Draw(t, "overdue") { // waits alone seldom add up to it
+				m.clock.advance(4*time.Hour + time.Second)
+			}
 			if _, err := m.op.ExpireDue(m.ctx, 100); err != nil {
 				m.t.Error(err)
 			}
