@@ -107,6 +107,7 @@ var races = []struct {
 		{"run_state", "cancelled", run.OperatorCancelled, decision.Approved, 0},
 		{"operator_cancelled", "cancelled", run.OperatorCancelled, decision.Consumed, 1}, // in the middle: the tool is not interrupted
 		{"operator_cancelled", "cancelled", run.OperatorCancelled, decision.Consumed, 0},
+		{string(run.Waiting), "cancelled", run.OperatorCancelled, decision.Consumed, 1}, // it went on, and waited for the next yes by then
 	}},
 	{"reject", "cancel", false, 0, []ending{
 		{"rejected", "run_state", run.ApprovalRejected, decision.Rejected, 0},
