@@ -170,49 +170,82 @@ func (c *conn) exec(ctx context.Context, sql string, args ...any) (int64, error)
 
 // query runs sql and calls each for every row.
 func (c *conn) query(ctx context.Context, sql string, args []any, each func(row) error) (err error) {
-	s, done, err := c.prepared(sql)
+	s, rows, done, err := c.open(ctx, sql, args)
 	if err != nil {
 		return err
 	}
-	if done != nil {
-		defer done()
-	}
-	if err := c.bind(args); err != nil {
-		return err
-	}
-	rows, err := s.QueryContext(ctx, c.args)
-	clear(c.args)
-	if err != nil {
-		return err
-	}
-	s.busy = true
 	defer func() { // each may panic
-		s.busy = false
-		if e := rows.Close(); err == nil {
+		if e := done(); err == nil {
 			err = e
 		}
 	}()
+	return s.read(rows, each)
+}
+
+// hold runs sql, which has no arguments, and calls each for its first row; the snapshot
+// lasts until done is called.
+func (c *conn) hold(sql string, each func(row) error) (done func() error, err error) {
+	s, rows, done, err := c.open(context.Background(), sql, nil)
+	if err != nil {
+		return nil, err
+	}
+	switch err = s.next(rows, row{&fields{vals: s.vals}}, each); err {
+	case nil, io.EOF:
+		return done, nil
+	}
+	_ = done() // the first error says why
+	return nil, err
+}
+
+// open begins to run sql. The statement is free for others once done was called.
+func (c *conn) open(ctx context.Context, sql string, args []any) (s *stmt, rows driver.Rows, done func() error, err error) {
+	s, drop, err := c.prepared(sql)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if err = c.bind(args); err == nil {
+		rows, err = s.QueryContext(ctx, c.args)
+		clear(c.args)
+	}
+	if err != nil {
+		if drop != nil {
+			drop()
+		}
+		return nil, nil, nil, err
+	}
+	s.busy = true
 	if n := len(rows.Columns()); len(s.vals) != n {
 		s.vals = make([]driver.Value, n)
 	}
-	return s.read(rows, each)
+	return s, rows, func() error {
+		s.busy = false
+		err := rows.Close()
+		if drop != nil {
+			drop()
+		}
+		return err
+	}, nil
 }
 
 func (s *stmt) read(rows driver.Rows, each func(row) error) error {
 	r := row{&fields{vals: s.vals}}
 	for {
-		if err := rows.Next(s.vals); err == io.EOF {
+		if err := s.next(rows, r, each); err == io.EOF {
 			return nil
 		} else if err != nil {
 			return err
 		}
-		if err := each(r); err != nil {
-			return err
-		}
-		if r.err != nil {
-			return r.err
-		}
 	}
+}
+
+func (s *stmt) next(rows driver.Rows, r row, each func(row) error) error {
+	if err := rows.Next(s.vals); err != nil {
+		return err
+	}
+	if err := each(r); err != nil {
+		return err
+	}
+	return r.err
 }
 
 // script runs several statements that have no arguments and no rows.

@@ -5,15 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"runtime"
 	"sync"
 	"time"
 
 	"github.com/placet-dev/placet/internal/migrate"
 )
-
-// stackHeld is a quarter of the stack that closures grow to, and a little.
-const stackHeld = 9 << 10
 
 // engine is one process's use of one database file: one writer that groups
 // commits, a few readers, one watcher.
@@ -77,11 +73,6 @@ func (e *engine) run(k *call) error {
 	if err := e.strict.enter(e.o.Hooks); err != nil {
 		return err
 	}
-	// SQLite needs a deep stack, for the caller's next view. The garbage collector
-	// halves one of which less than a quarter is in use, and whoever waits has next
-	// to nothing on its own: growing it again took a tenth of all the time.
-	var held [stackHeld]byte
-	defer runtime.KeepAlive(&held)
 	k.since, k.news = time.Now(), make(chan news, 1)
 	if !e.writer.queue.push(k) {
 		return errClosed
@@ -97,7 +88,6 @@ func (e *engine) view(ctx context.Context, fn func(*handle) error) error {
 	if err := e.strict.enter(e.o.Hooks); err != nil {
 		return err
 	}
-	defer e.strict.inside(e.o.Hooks)()
 	return e.readers.read(ctx, fn)
 }
 

@@ -15,19 +15,7 @@ type meta struct {
 	restoredAt, restoredTo       time.Time
 }
 
-const readMetaSQL = `
-SELECT
-	schema,
-	min_writer,
-	min_reader,
-	store_id,
-	epoch,
-	next_seq,
-	last_at,
-	restored_at,
-	restored_to
-FROM meta
-WHERE id = 1`
+var readMetaSQL = `SELECT ` + selected(`schema, min_writer, min_reader, store_id, epoch, next_seq, last_at, restored_at, restored_to`) + ` FROM meta WHERE id = 1`
 
 const writeMetaSQL = `
 UPDATE meta SET
@@ -57,11 +45,27 @@ func readMeta(ctx context.Context, c *conn) (m meta, err error) {
 		return m.scan(r)
 	})
 	if err == nil && !found {
-		err = txn.ErrNotCommitted.Say("The store's row about itself is missing: the database is damaged.").
-			Hint("Restore a backup with placet db restore FILE.")
+		err = errNoMeta
 	}
 	return m, err
 }
+
+// holdMeta is readMeta for a read that goes on: its snapshot lasts until done is called.
+func holdMeta(c *conn) (m meta, done func() error, err error) {
+	found := false
+	done, err = c.hold(readMetaSQL, func(r row) error {
+		found = true
+		return m.scan(r)
+	})
+	if err == nil && !found {
+		_ = done()
+		err = errNoMeta
+	}
+	return m, done, err
+}
+
+var errNoMeta = txn.ErrNotCommitted.Say("The store's row about itself is missing: the database is damaged.").
+	Hint("Restore a backup with placet db restore FILE.")
 
 // mayWrite says why a program whose newest schema is own may not write m's store.
 func (m meta) mayWrite(own int64) error {

@@ -26,7 +26,7 @@ type call struct {
 	left  bool // the caller has been answered already
 }
 
-// news tells a caller how its call ended.
+// news tells a caller how its closure ended.
 type news struct {
 	err   error
 	left  bool // the closure did not return
@@ -55,6 +55,12 @@ func (k *call) outcome() error {
 		}
 		n = <-k.news
 	}
+	return n.answer()
+}
+
+// answer is what a closure's caller is told. A closure that did not return ends its
+// caller in the same way.
+func (n news) answer() error {
 	if !n.left {
 		return n.err
 	}

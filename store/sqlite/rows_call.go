@@ -27,8 +27,8 @@ var (
 		AND (EXISTS (SELECT 1 FROM decision AS d WHERE d.id = call.approval_id AND d.status = 'approved')
 			OR status = 'unknown' AND (approval_id IS NULL
 				OR EXISTS (SELECT 1 FROM decision AS d WHERE d.id = call.approval_id AND d.status = 'consumed' AND d.choice = 'approve')))
-		ORDER BY id LIMIT ?`
-	leaseEndedSQL = selectCalls + ` WHERE status = 'running' AND step_id IS NULL AND space = ? AND (lease_until < ? OR epoch < ?) AND id > ? ORDER BY id LIMIT ?`
+		ORDER BY id LIMIT +?`
+	leaseEndedSQL = selectCalls + ` WHERE status = 'running' AND step_id IS NULL AND space = ? AND (lease_until < ? OR epoch < ?) AND id > ? ORDER BY id LIMIT +?`
 )
 
 func (x rows) Call(id string) (calls.Call, error) {
@@ -136,7 +136,7 @@ func (x rows) Calls(q calls.Query) ([]calls.Call, error) {
 	w.and(`run_id = ?`, q.RunID, q.RunID != "")
 	w.and(`id < ?`, q.After, q.After != "")
 	w.prefix(`id`, q.Prefix)
-	return x.calls(selectCalls+w.sql+` ORDER BY id DESC LIMIT ?`, append(w.args, pageSize(q.Limit, 50, 500))...)
+	return x.calls(selectCalls+w.sql+` ORDER BY id DESC LIMIT +?`, append(w.args, pageSize(q.Limit, 50, 500))...)
 }
 
 func (x rows) calls(sql string, args ...any) ([]calls.Call, error) {

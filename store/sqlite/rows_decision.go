@@ -26,7 +26,7 @@ var (
 	selectDecisions  = `SELECT ` + selected(decisionColumns) + ` FROM decision`
 	decisionSQL      = selectDecisions + ` WHERE id = ?`
 	decisionByKeySQL = selectDecisions + ` WHERE owner_kind = ? AND owner_id = ? AND idempotency_key = ?`
-	dueSQL           = selectDecisions + ` WHERE due_at < ? ORDER BY due_at LIMIT ?`
+	dueSQL           = selectDecisions + ` WHERE due_at < ? ORDER BY due_at LIMIT +?`
 )
 
 func (x rows) Decision(id string) (decision.Decision, error) {
@@ -204,7 +204,7 @@ func (x rows) Decisions(q decision.Query) ([]decision.Decision, error) {
 	w.and(`step_id = ?`, q.StepID, q.StepID != "")
 	w.and(`id < ?`, q.After, q.After != "")
 	w.prefix(`id`, q.Prefix)
-	return x.decisions(selectDecisions+w.sql+` ORDER BY id DESC LIMIT ?`, append(w.args, pageSize(q.Limit, 50, 500))...)
+	return x.decisions(selectDecisions+w.sql+` ORDER BY id DESC LIMIT +?`, append(w.args, pageSize(q.Limit, 50, 500))...)
 }
 
 func (x rows) decisions(sql string, args ...any) ([]decision.Decision, error) {

@@ -50,9 +50,9 @@ const (
 // Events finds those of a stream, or of all, in their order. Types and subject
 // are looked at row by row: within a stream there are few.
 func (x rows) Events(q event.Query) ([]event.Event, error) {
-	sql, order, args := eventsOfAllSQL, ` ORDER BY seq LIMIT ?`, []any{q.After}
+	sql, order, args := eventsOfAllSQL, ` ORDER BY seq LIMIT +?`, []any{q.After}
 	if q.Stream != "" {
-		sql, order, args = eventsOfStreamSQL, ` ORDER BY stream_seq LIMIT ?`, []any{q.Stream, q.After}
+		sql, order, args = eventsOfStreamSQL, ` ORDER BY stream_seq LIMIT +?`, []any{q.Stream, q.After}
 	}
 	if q.Subject != "" {
 		sql, args = sql+` AND subject = ?`, append(args, q.Subject)
@@ -93,9 +93,9 @@ func (x rows) EmptyEvent(stream string, streamSeq int64) (bool, error) {
 }
 
 const (
-	callHeadsSQL = `SELECT 'call:' || id, head_seq, head FROM call WHERE step_id IS NULL AND id > ? ORDER BY id LIMIT ?`
-	runHeadsSQL  = `SELECT 'run:' || id, head_seq, head FROM run WHERE id > ? ORDER BY id LIMIT ?`
-	jobHeadsSQL  = `SELECT 'job:' || id, head_seq, head FROM job WHERE cleaned_at IS NULL AND id > ? ORDER BY id LIMIT ?`
+	callHeadsSQL = `SELECT 'call:' || id, head_seq, head FROM call WHERE step_id IS NULL AND id > ? ORDER BY id LIMIT +?`
+	runHeadsSQL  = `SELECT 'run:' || id, head_seq, head FROM run WHERE id > ? ORDER BY id LIMIT +?`
+	jobHeadsSQL  = `SELECT 'job:' || id, head_seq, head FROM job WHERE cleaned_at IS NULL AND id > ? ORDER BY id LIMIT +?`
 	// orphanSQL finds a stream that has events but neither a root nor a tombstone.
 	orphanSQL = `SELECT stream FROM (SELECT DISTINCT stream FROM event) AS s
 		WHERE NOT EXISTS (SELECT 1 FROM call WHERE 'call:' || id = s.stream AND step_id IS NULL)

@@ -25,8 +25,8 @@ var (
 	selectJobs     = `SELECT ` + selected(jobColumns) + ` FROM job`
 	jobSQL         = selectJobs + ` WHERE id = ? AND cleaned_at IS NULL`
 	jobByKeySQL    = selectJobs + ` WHERE space = ? AND principal = ? AND idempotency_key = ? AND cleaned_at IS NULL`
-	activeJobsSQL  = selectJobs + ` WHERE home = ? AND ended_at IS NULL AND id > ? ORDER BY id LIMIT ?`
-	cleanedJobsSQL = selectJobs + ` WHERE home = ? AND cleaned_at IS NOT NULL LIMIT ?`
+	activeJobsSQL  = selectJobs + ` WHERE home = ? AND ended_at IS NULL AND id > ? ORDER BY id LIMIT +?`
+	cleanedJobsSQL = selectJobs + ` WHERE home = ? AND cleaned_at IS NOT NULL LIMIT +?`
 )
 
 func (x rows) Job(id string) (job.Job, error) {
@@ -65,7 +65,7 @@ func (x rows) Jobs(q job.Query) ([]job.Job, error) {
 	w.and(`EXISTS (SELECT 1 FROM json_each(CAST(spec AS TEXT), '$.tags') WHERE value = ?)`, q.Tag, q.Tag != "")
 	w.and(`id < ?`, q.After, q.After != "")
 	w.prefix(`id`, q.Prefix)
-	return x.jobs(selectJobs+w.sql+` ORDER BY id DESC LIMIT ?`, append(w.args, pageSize(q.Limit, 50, 500))...)
+	return x.jobs(selectJobs+w.sql+` ORDER BY id DESC LIMIT +?`, append(w.args, pageSize(q.Limit, 50, 500))...)
 }
 
 func (x rows) ActiveJobs(home, after string, limit int) ([]job.Job, error) {
@@ -171,13 +171,13 @@ func (x rows) Tombstone(stream string) (h event.Head, found bool, err error) {
 // What belongs to a job, in the order in which it can go.
 var deleteOfJobSQL = []string{
 	`DELETE FROM event WHERE rowid IN (SELECT e.rowid FROM event AS e JOIN job ON e.stream = 'job:' || job.id
-		WHERE job.id = ? AND job.cleaned_at IS NOT NULL LIMIT ?)`,
+		WHERE job.id = ? AND job.cleaned_at IS NOT NULL LIMIT +?)`,
 	`DELETE FROM vote WHERE (decision_id, principal) IN (SELECT v.decision_id, v.principal FROM vote AS v
 		JOIN decision AS d ON d.id = v.decision_id JOIN job ON d.owner_id = job.id
-		WHERE d.owner_kind = 'job' AND job.id = ? AND job.cleaned_at IS NOT NULL LIMIT ?)`,
+		WHERE d.owner_kind = 'job' AND job.id = ? AND job.cleaned_at IS NOT NULL LIMIT +?)`,
 	`DELETE FROM decision WHERE rowid IN (SELECT d.rowid FROM decision AS d JOIN job ON d.owner_id = job.id
-		WHERE d.owner_kind = 'job' AND job.id = ? AND job.cleaned_at IS NOT NULL LIMIT ?)`,
-	`DELETE FROM job WHERE rowid IN (SELECT rowid FROM job WHERE id = ? AND cleaned_at IS NOT NULL LIMIT ?)`,
+		WHERE d.owner_kind = 'job' AND job.id = ? AND job.cleaned_at IS NOT NULL LIMIT +?)`,
+	`DELETE FROM job WHERE rowid IN (SELECT rowid FROM job WHERE id = ? AND cleaned_at IS NOT NULL LIMIT +?)`,
 }
 
 func (x rows) DeleteJob(id string, limit int) (n int, err error) {

@@ -35,7 +35,7 @@ var (
 		LEFT JOIN call ON call.id = step.call_id`
 	runSQL    = selectRuns + ` WHERE run.id = ?`
 	adriftSQL = selectRuns + ` WHERE run.status = 'RUNNING' AND run.space = ? AND (run.lease_until IS NULL OR run.lease_until < ? OR run.epoch < ?)
-		AND run.id > ? ORDER BY run.id LIMIT ?`
+		AND run.id > ? ORDER BY run.id LIMIT +?`
 	// The first two conditions are those of the index run_daemon.
 	continuableRunsSQL = selectRuns + ` WHERE run.continue_by = 'daemon' AND run.status IN ('RUNNING', 'WAITING_FOR_APPROVAL') AND run.space = ?
 		AND (run.next_try_at IS NULL OR run.next_try_at <= ?) AND run.id > ?
@@ -43,9 +43,9 @@ var (
 			OR EXISTS (SELECT 1 FROM decision AS d WHERE d.id = run.approval_id AND (d.status = 'approved'
 				OR d.status IN ('withdrawn', 'superseded') AND EXISTS (SELECT 1 FROM step AS s JOIN call AS c ON c.id = s.call_id
 					WHERE s.run_id = run.id AND s.n = run.step_count AND c.status IN ('succeeded', 'failed')))))
-		ORDER BY run.id LIMIT ?`
+		ORDER BY run.id LIMIT +?`
 	stepsSQL = `SELECT ` + of(`step`, stepColumns) + `, call.result FROM step LEFT JOIN call ON call.id = step.call_id
-		WHERE step.run_id = ? AND step.n > ? ORDER BY step.n LIMIT ?`
+		WHERE step.run_id = ? AND step.n > ? ORDER BY step.n LIMIT +?`
 )
 
 func (x rows) Run(id string) (r run.Run, err error) {
@@ -69,7 +69,7 @@ func (x rows) Runs(q run.Query) ([]run.Run, error) {
 	w.and(`run.status = ?`, string(q.Status), q.Status != "")
 	w.and(`run.id < ?`, q.After, q.After != "")
 	w.prefix(`run.id`, q.Prefix)
-	return x.runs(selectRuns+w.sql+` ORDER BY run.id DESC LIMIT ?`, append(w.args, pageSize(q.Limit, 50, 500))...)
+	return x.runs(selectRuns+w.sql+` ORDER BY run.id DESC LIMIT +?`, append(w.args, pageSize(q.Limit, 50, 500))...)
 }
 
 func (x rows) ContinuableRuns(space string, now time.Time, after string, limit int) ([]run.Run, error) {

@@ -52,7 +52,7 @@ func (x rows) Tokens(q tokens.Query) ([]tokens.Token, error) {
 		w.sql += ` AND revoked_at IS NULL`
 	}
 	var ts []tokens.Token
-	err := x.h.query(selectTokens+w.sql+` ORDER BY id DESC LIMIT ?`, append(w.args, pageSize(q.Limit, 50, 500)), func(r row) error {
+	err := x.h.query(selectTokens+w.sql+` ORDER BY id DESC LIMIT +?`, append(w.args, pageSize(q.Limit, 50, 500)), func(r row) error {
 		ts = append(ts, scanToken(r))
 		return nil
 	})

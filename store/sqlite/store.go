@@ -84,7 +84,9 @@ func text(s string) any {
 	return s
 }
 
-// pageSize is a list's limit: from 1 to most, usual where none is given.
+// pageSize is a list's limit: from 1 to most, usual where none is given. Statements say
+// LIMIT +? for it: SQLite looks at the value of a plain LIMIT ? for its plan, and so
+// prepares the statement again each time that it is bound.
 func pageSize(n, usual, most int) int {
 	if n <= 0 {
 		return usual

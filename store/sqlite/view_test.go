@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -99,19 +101,59 @@ func TestViewEnds(t *testing.T) {
 	}
 }
 
+// A closure that reads runs on the connection's goroutine, and ends its caller as if it
+// had run there.
 func TestViewPanics(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{Readers: 1})
 	for range 3 {
 		func() {
-			defer func() { _ = recover() }()
+			defer func() {
+				if p := recover(); p != "mine" {
+					t.Errorf("its caller recovered %v", p)
+				}
+			}()
 			_ = b.view(context.Background(), func(h *handle) error {
 				return h.query(`SELECT 1`, nil, func(row) error { panic("mine") })
 			})
+			t.Error("the view returned")
 		}()
+	}
+	for range 3 {
+		returned, ended := false, make(chan struct{})
+		go func() {
+			defer close(ended)
+			_ = b.view(context.Background(), func(h *handle) error {
+				return h.query(`SELECT 1`, nil, func(row) error { runtime.Goexit(); return nil })
+			})
+			returned = true
+		}()
+		<-ended
+		if returned {
+			t.Error("the view of a goroutine that ended returned")
+		}
 	}
 	if b.has("a") { // its connection came back
 		t.Error("a row out of nowhere")
+	}
+}
+
+// Nothing that a test sees tells a statement that is prepared again from one that is
+// not, except its time.
+func TestLimitsAreBoundWithoutPreparing(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("rows_*.go")
+	if err != nil || len(files) < 6 {
+		t.Fatal(files, err)
+	}
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(text), "LIMIT ?") {
+			t.Errorf("%s has LIMIT ?; SQLite prepares such a statement again whenever it is bound: see pageSize", f)
+		}
 	}
 }
 
