@@ -65,7 +65,7 @@ func resolve(tx Tx, stream string, c Cursor) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if len(es) == 0 || short(es[0].Hash) != hash || cursorIn(stream, es[0]) != c {
+	if len(es) == 0 || short(es[0].Hash) != hash || cursorIn(stream, &es[0]) != c {
 		return 0, ErrCursor.Say("The cursor %q names no event here.", string(c)).Hint("Start from the beginning, or use a cursor that this stream returned.")
 	}
 	return n, nil

@@ -265,10 +265,10 @@ func (h *hub) one(stream string, n int64, e Event) bool {
 		h.mu.Unlock()
 		return f != nil
 	}
-	f.n, f.cursor = n, cursorIn(stream, e)
+	f.n, f.cursor = n, cursorIn(stream, &e)
 	var hit []*waiter
 	for w := range f.waiters {
-		if n > w.n && w.matches(e) {
+		if n > w.n && w.matches(&e) {
 			w.over = true
 			delete(f.waiters, w)
 			hit = append(hit, w)

@@ -59,18 +59,18 @@ func Read(ctx context.Context, s txn.Store, stream string, after Cursor, limit i
 		}
 		page.Events, err = tx.Events(Query{Stream: stream, After: n, Limit: limit})
 		if k := len(page.Events); k > 0 {
-			page.Cursor = cursorIn(stream, page.Events[k-1])
+			page.Cursor = cursorIn(stream, &page.Events[k-1])
 		}
 		return err
 	})
 	return page, err
 }
 
-func cursorIn(stream string, e Event) Cursor {
+func cursorIn(stream string, e *Event) Cursor {
 	if stream == "" {
-		return PosCursorOf(e)
+		return makeCursor('p', e.Pos, e.Hash)
 	}
-	return CursorOf(e)
+	return makeCursor('s', e.StreamSeq, e.Hash)
 }
 
 // Outcome says how a wait ended.
@@ -105,25 +105,48 @@ type Waited struct {
 // already is returned at once. It registers first, then reads, then sleeps, so
 // that nothing is missed in between. A context that ends is the context's error.
 func Wait(ctx context.Context, s txn.Store, w Waiting) (Waited, error) {
-	type answer struct {
-		Waited
-		err error
-	}
-	answered := make(chan answer, 1)
-	stop, err := Await(ctx, s, w, func(got Waited, err error) { answered <- answer{got, err} })
+	a := NewAnswer[Waited]()
+	stop, err := Await(ctx, s, w, a.Take)
 	if err != nil {
 		return Waited{Cursor: w.After}, err
 	}
+	if at, gone := a.Listen(ctx, stop); gone {
+		return Waited{Cursor: at}, context.Cause(ctx)
+	}
+	return a.Got, a.Err
+}
+
+// Answer takes the answer of an [Await] for one goroutine that listens. It lies apart
+// from that one's stack: where thousands wait, stacks are what they cost.
+type Answer[T any] struct {
+	Got T
+	Err error
+
+	came chan struct{}
+}
+
+// NewAnswer makes one that has not come.
+func NewAnswer[T any]() *Answer[T] { return &Answer[T]{came: make(chan struct{})} }
+
+// Take is what Await calls once.
+func (a *Answer[T]) Take(got T, err error) {
+	a.Got, a.Err = got, err
+	close(a.came)
+}
+
+// Listen returns once the answer has come. If ctx ends before, it stops the wait and
+// says from where to go on; gone is true then.
+func (a *Answer[T]) Listen(ctx context.Context, stop func() (Cursor, bool)) (at Cursor, gone bool) {
 	select {
-	case a := <-answered:
-		return a.Waited, a.err
+	case <-a.came:
+		return "", false
 	case <-ctx.Done():
 	}
 	if at, stopped := stop(); stopped {
-		return Waited{Cursor: at}, context.Cause(ctx)
+		return at, true
 	}
-	a := <-answered // it was answered at that very moment
-	return a.Waited, a.err
+	<-a.came // it came at that very moment
+	return "", false
 }
 
 // Await is [Wait] for many: it returns once what is stored was read, and done is called
@@ -131,63 +154,59 @@ func Wait(ctx context.Context, s txn.Store, w Waiting) (Waited, error) {
 // quick and does not wait. stop ends the wait without an answer and says from where to
 // go on; stopped is false where it was answered. ctx is for the reading alone.
 func Await(ctx context.Context, s txn.Store, w Waiting, done func(Waited, error)) (stop func() (at Cursor, stopped bool), err error) {
-	answered := func() (Cursor, bool) { return "", false }
-	got, err := next(ctx, s, w, w.After)
-	if err != nil {
-		return nil, err
-	}
-	if got.Outcome == Matched {
-		done(got, nil)
-		return answered, nil
-	}
 	h, err := join(s)
 	if err != nil {
 		return nil, err
 	}
 	f := h.enter(w.Stream)
 	kept := &waiter{Waiting: w, done: done}
-	for {
+	for at := w.After; ; {
 		skipped := h.skipped(f)
-		if got, err = next(ctx, s, w, got.Cursor); err != nil {
+		e, end, err := next(ctx, s, &w, at)
+		if err != nil {
 			h.exit(w.Stream)
 			return nil, err
 		}
-		if got.Outcome == Matched {
+		if e != nil {
 			h.exit(w.Stream)
-			done(got, nil)
-			return answered, nil
+			done(Waited{Outcome: Matched, Event: *e, Cursor: end}, nil)
+			return func() (Cursor, bool) { return "", false }, nil
 		}
-		kept.After, kept.n = got.Cursor, got.Cursor.number()
+		at = end
+		kept.After, kept.n = at, at.number()
 		if h.settle(f, kept, skipped) {
 			return func() (Cursor, bool) { return h.stop(f, kept) }, nil
 		}
 	}
 }
 
-func next(ctx context.Context, s txn.Store, w Waiting, after Cursor) (Waited, error) {
+// next is the first stored event after a cursor that matches, nil for none, and where
+// to go on from.
+func next(ctx context.Context, s txn.Store, w *Waiting, after Cursor) (*Event, Cursor, error) {
 	for {
 		page, err := Read(ctx, s, w.Stream, after, 0)
 		if err != nil {
-			return Waited{Cursor: after}, err
+			return nil, after, err
 		}
-		for _, e := range page.Events {
+		for i := range page.Events {
+			e := &page.Events[i]
 			after = cursorIn(w.Stream, e)
 			if w.matches(e) {
-				return Waited{Outcome: Matched, Event: e, Cursor: after}, nil
+				return e, after, nil
 			}
 		}
 		if len(page.Events) == 0 {
-			return Waited{Cursor: after}, nil
+			return nil, after, nil
 		}
 	}
 }
 
-func (w Waiting) matches(e Event) bool {
+func (w *Waiting) matches(e *Event) bool {
 	if w.Subject != "" && e.Subject != w.Subject {
 		return false
 	}
 	if len(w.Types) > 0 && !slices.Contains(w.Types, e.Type) {
 		return false
 	}
-	return w.Match == nil || w.Match(e)
+	return w.Match == nil || w.Match(*e)
 }

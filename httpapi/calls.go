@@ -61,12 +61,14 @@ func (s *Server) registerCalls() {
 type wholeCall struct {
 	call.Call
 	attempts []call.Attempt
-	at       event.Cursor // end of its stream when it was read
+	stream   string
+	seq      int64        // of the last event of its stream when it was read
+	at       event.Cursor // behind that
 }
 
-func (s *Server) readCall(ctx context.Context, c caller, id string) (k wholeCall, err error) {
+func (s *Server) readCall(ctx context.Context, c caller, id string) (k *wholeCall, err error) {
 	err = txn.View(ctx, s.c.Store, func(tx call.Tx) error {
-		k = wholeCall{}
+		k = &wholeCall{}
 		if k.Call, err = tx.Call(id); err != nil {
 			return err
 		}
@@ -76,15 +78,16 @@ func (s *Server) readCall(ctx context.Context, c caller, id string) (k wholeCall
 		if k.attempts, err = tx.Attempts(id); err != nil {
 			return err
 		}
-		h, err := tx.Head(k.Stream())
-		k.at = event.CursorAt(h)
+		k.stream = k.Stream()
+		h, err := tx.Head(k.stream)
+		k.seq, k.at = h.Seq, event.CursorAt(h)
 		return err
 	})
 	return k, err
 }
 
 // object hides secrets from whoever did not bring them.
-func (s *Server) callObject(c caller, k wholeCall) call.Object {
+func (s *Server) callObject(c caller, k *wholeCall) call.Object {
 	o := k.Object(k.attempts)
 	if k.Principal == c.Principal {
 		return o
@@ -107,27 +110,27 @@ func (s *Server) callObject(c caller, k wholeCall) call.Object {
 	return o
 }
 
+// answerCall is the answer with a call, or why there is none.
+//
+//go:noinline as it would lie on the stacks of all who wait
+func (s *Server) answerCall(c caller, k *wholeCall, err error) (*body[call.Object], error) {
+	if err != nil {
+		return nil, err
+	}
+	o := s.callObject(c, k)
+	return &body[call.Object]{o}, nil
+}
+
 func (s *Server) getCall(ctx context.Context, c caller, in *callAtIn) (*body[call.Object], error) {
 	until, err := deadline(in.Wait)
 	if err != nil {
 		return nil, err
 	}
 	k, err := s.readCall(ctx, c, in.ID)
-	if err != nil || in.Wait == "" || k.Status.Terminal() {
-		return answer(s.callObject(c, k), err)
+	if err == nil && in.Wait != "" && !k.Status.Terminal() {
+		k, err = s.callEnded(ctx, c, k, until)
 	}
-	ctx, stop := s.waiting(ctx)
-	defer stop()
-	defer s.metrics.waits()()
-	for left := time.Until(until); left > 0 && !k.Status.Terminal(); left = time.Until(until) {
-		if _, err := event.Wait(ctx, s.c.Store, event.Waiting{Stream: k.Stream(), After: k.at, Timeout: left}); err != nil {
-			return nil, err
-		}
-		if k, err = s.readCall(ctx, c, in.ID); err != nil {
-			return nil, err
-		}
-	}
-	return answer(s.callObject(c, k), nil)
+	return s.answerCall(c, k, err)
 }
 
 // deadline reads how long a client wants to wait.
@@ -154,7 +157,7 @@ func (s *Server) withdrawCall(ctx context.Context, c caller, in *callAtIn) (*bod
 		return nil, err
 	}
 	k, err = s.readCall(ctx, c, in.ID)
-	return answer(s.callObject(c, k), err)
+	return s.answerCall(c, k, err)
 }
 
 func (s *Server) withdraw(ctx context.Context, c caller, approvalID string, n Note) (decision.Decision, error) {
@@ -252,7 +255,7 @@ func (s *Server) confirm(ctx context.Context, c caller, in *confirmIn) (*body[ca
 		return nil, err
 	}
 	k, err := s.readCall(ctx, c, in.ID)
-	return answer(s.callObject(c, k), err)
+	return s.answerCall(c, k, err)
 }
 
 // Fenced names a reserved attempt.

@@ -259,6 +259,20 @@ func (s *Server) readJob(ctx context.Context, c caller, id string) (job.Job, err
 	return j, err
 }
 
+// maySeeJob is readJob for whoever needs no more than to know that the caller sees it.
+func (s *Server) maySeeJob(ctx context.Context, c caller, id string) error {
+	if s.c.Jobs == nil {
+		return errNoJobs
+	}
+	return txn.View(ctx, s.c.Store, func(tx job.Tx) error {
+		j, err := tx.Job(id)
+		if err == nil && (j.Space != s.c.Space || !c.seesJob(j)) {
+			err = hidden("job", id)
+		}
+		return err
+	})
+}
+
 func (c caller) seesJob(j job.Job) bool {
 	if c.JobID != "" {
 		return c.JobID == j.ID
@@ -346,21 +360,29 @@ func (s *Server) tailJob(ctx context.Context, c caller, in *tailIn) (*body[Tail]
 }
 
 func (s *Server) waitForJob(ctx context.Context, c caller, in *waitIn) (*body[Waited], error) {
-	j, err := s.readJob(ctx, c, in.ID)
-	if err != nil {
+	if err := s.maySeeJob(ctx, c, in.ID); err != nil {
 		return nil, err
 	}
-	b := in.Body
-	return s.waitFor(ctx, job.Waiting{
-		JobID: j.ID, Types: b.Types, DecisionID: b.DecisionID, After: b.After, Timeout: time.Duration(b.TimeoutSeconds) * time.Second, Progress: b.ReturnProgress,
-	})
+	return s.waitFor(ctx, in.Body.of(in.ID))
 }
 
-func (s *Server) waitFor(ctx context.Context, w job.Waiting) (*body[Waited], error) {
+func (b *Waiting) of(jobID string) *job.Waiting {
+	return &job.Waiting{
+		JobID: jobID, Types: b.Types, DecisionID: b.DecisionID, After: b.After, Timeout: time.Duration(b.TimeoutSeconds) * time.Second, Progress: b.ReturnProgress,
+	}
+}
+
+func (s *Server) waitFor(ctx context.Context, w *job.Waiting) (*body[Waited], error) {
 	ctx, stop := s.waiting(ctx)
 	defer stop()
 	defer s.metrics.waits()()
-	got, err := job.Wait(ctx, s.c.Store, s.c.Space, w)
+	return waited(job.WaitApart(ctx, s.c.Store, s.c.Space, *w))
+}
+
+// waited is the answer to a wait.
+//
+//go:noinline as it would lie on the stacks of all who wait
+func waited(got *job.Waited, err error) (*body[Waited], error) {
 	out := Waited{Result: got.Result, Cursor: got.Cursor}
 	if got.Result == job.GotEvent || got.Result == job.GotProgress {
 		o := got.Event.Object(got.Cursor)

@@ -43,7 +43,7 @@ func newMetrics() *metrics {
 }
 
 // served counts a request. One that reached no operation has none.
-func (m *metrics) served(r route, status int, took time.Duration) {
+func (m *metrics) served(r *route, status int, took time.Duration) {
 	if status == 0 {
 		status = 200
 	}

@@ -156,7 +156,7 @@ func init() {
 	others := huma.NewErrorWithContext
 	huma.NewErrorWithContext = func(ctx huma.Context, status int, msg string, errs ...error) huma.StatusError {
 		if op := ctx.Operation(); op != nil {
-			if r, ok := op.Metadata[ours].(route); ok {
+			if r, ok := op.Metadata[ours].(*route); ok {
 				return refusalOf(r, status, msg, errs)
 			}
 		}
@@ -166,7 +166,7 @@ func init() {
 
 const ours = "placet"
 
-func refusalOf(r route, status int, msg string, errs []error) *Problem {
+func refusalOf(r *route, status int, msg string, errs []error) *Problem {
 	switch status {
 	case http.StatusBadRequest, http.StatusUnprocessableEntity:
 		return problemOf(malformed(r, msg, errs))
@@ -182,7 +182,7 @@ func refusalOf(r route, status int, msg string, errs []error) *Problem {
 }
 
 // malformed names the field that is wrong.
-func malformed(r route, msg string, errs []error) error {
+func malformed(r *route, msg string, errs []error) error {
 	var words []string
 	for _, err := range errs {
 		var d huma.ErrorDetailer

@@ -167,12 +167,18 @@ func (s *Server) seesQuestion(tx job.Tx, c caller, d decision.Decision) bool {
 
 func (s *Server) readQuestion(ctx context.Context, c caller, id string) (d decision.Decision, err error) {
 	err = txn.View(ctx, s.c.Store, func(tx job.Tx) error {
-		d, err = tx.Decision(id)
-		if err == nil && (d.Space != s.c.Space || d.Type != decision.Question || !s.seesQuestion(tx, c, d)) {
-			err = hidden("question", id)
-		}
+		d, err = s.question(tx, c, id)
 		return err
 	})
+	return d, err
+}
+
+// question is one that the caller sees.
+func (s *Server) question(tx job.Tx, c caller, id string) (decision.Decision, error) {
+	d, err := tx.Decision(id)
+	if err == nil && (d.Space != s.c.Space || d.Type != decision.Question || !s.seesQuestion(tx, c, d)) {
+		err = hidden("question", id)
+	}
 	return d, err
 }
 
@@ -215,17 +221,26 @@ func (s *Server) listQuestions(ctx context.Context, c caller, in *listQuestionsI
 }
 
 func (s *Server) waitForQuestion(ctx context.Context, c caller, in *waitQuestionIn) (*body[Waited], error) {
-	d, err := s.readQuestion(ctx, c, in.ID)
-	if err != nil {
-		return nil, err
-	}
 	until, err := deadline(in.Wait)
 	if err != nil {
 		return nil, err
 	}
-	w := job.Waiting{JobID: d.Owner.ID, DecisionID: d.ID, After: event.Cursor(in.After)}
+	w := &job.Waiting{DecisionID: in.ID, After: event.Cursor(in.After)}
 	if in.Wait != "" {
 		w.Timeout = max(time.Until(until), time.Millisecond)
 	}
+	if w.JobID, err = s.askingJob(ctx, c, in.ID); err != nil {
+		return nil, err
+	}
 	return s.waitFor(ctx, w)
+}
+
+// askingJob is the job of a question that the caller sees.
+func (s *Server) askingJob(ctx context.Context, c caller, id string) (jobID string, err error) {
+	err = txn.View(ctx, s.c.Store, func(tx job.Tx) error {
+		d, err := s.question(tx, c, id)
+		jobID = d.Owner.ID
+		return err
+	})
+	return jobID, err
 }

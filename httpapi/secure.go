@@ -22,7 +22,7 @@ import (
 func (s *Server) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	w := &response{ResponseWriter: rw}
 	began := time.Now()
-	var to route
+	to := noRoute
 	defer func() {
 		s.recovered(w, recover())
 		s.metrics.served(to, w.status, time.Since(began))
@@ -79,12 +79,15 @@ func (w *response) Write(b []byte) (int, error) {
 // Unwrap is for http.ResponseController.
 func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-func (s *Server) admit(w http.ResponseWriter, r *http.Request) (route, *http.Request, error) {
+// noRoute stands for the operation of a request that reached none.
+var noRoute = &route{}
+
+func (s *Server) admit(w http.ResponseWriter, r *http.Request) (*route, *http.Request, error) {
 	if !s.hosts[r.Host] {
-		return route{}, r, ErrHost
+		return noRoute, r, ErrHost
 	}
 	if err := sameSite(r); err != nil {
-		return route{}, r, err
+		return noRoute, r, err
 	}
 	to, err := s.route(w, r)
 	if err != nil || to.open {
@@ -138,10 +141,10 @@ func sameSite(r *http.Request) error {
 
 // route finds the operation of exactly this path. Nothing is cleaned, redirected or
 // decoded: our paths have no escapes.
-func (s *Server) route(w http.ResponseWriter, r *http.Request) (route, error) {
+func (s *Server) route(w http.ResponseWriter, r *http.Request) (*route, error) {
 	p := r.URL.Path
 	if r.URL.EscapedPath() != p || path.Clean(p) != p {
-		return route{}, ErrNoRoute
+		return noRoute, ErrNoRoute
 	}
 	if to, ok := s.at(r, r.Method); ok {
 		return to, nil
@@ -153,19 +156,19 @@ func (s *Server) route(w http.ResponseWriter, r *http.Request) (route, error) {
 		}
 	}
 	if allowed == nil {
-		return route{}, ErrNoRoute
+		return noRoute, ErrNoRoute
 	}
 	w.Header().Set("Allow", strings.Join(allowed, ", "))
-	return route{}, ErrMethod.Say("%s does not take %s.", p, method(r.Method)).Hint("It takes %s.", strings.Join(allowed, ", "))
+	return noRoute, ErrMethod.Say("%s does not take %s.", p, method(r.Method)).Hint("It takes %s.", strings.Join(allowed, ", "))
 }
 
 // method is a foreign word, cut to a size.
 func method(m string) string { return m[:min(len(m), 20)] }
 
-func (s *Server) at(r *http.Request, m string) (route, bool) {
+func (s *Server) at(r *http.Request, m string) (*route, bool) {
 	_, pattern := s.mux.Handler(&http.Request{Method: m, Host: r.Host, URL: r.URL})
-	to, ok := s.routes[pattern]
-	return to, ok && to.method == m // HEAD is no GET of ours
+	to := s.routes[pattern]
+	return to, to != nil && to.method == m // HEAD is no GET of ours
 }
 
 func (s *Server) authenticate(r *http.Request) (caller, error) {
@@ -178,7 +181,7 @@ func (s *Server) authenticate(r *http.Request) (caller, error) {
 		return caller{}, token.ErrUnauthenticated.Hint("Send one header Authorization: Bearer TOKEN.")
 	}
 	t, err := token.Find(r.Context(), s.c.Store, s.c.Space, secret)
-	return caller{t}, err
+	return caller{&t}, err
 }
 
 // readBody takes the whole body, now that it is known whose it is.

@@ -70,9 +70,11 @@ type Server struct {
 	calls   call.Server
 	mux     *http.ServeMux
 	api     huma.API
-	routes  map[string]route // by the mux's pattern
+	routes  map[string]*route // by the mux's pattern
 	hosts   map[string]bool
 	metrics *metrics
+
+	callWaits callWaits
 
 	stopping context.Context // ends when the server is told to stop
 	stop     context.CancelCauseFunc
@@ -93,8 +95,9 @@ func New(c Config) (*Server, error) {
 		c.Log = slog.Default()
 	}
 	s := &Server{
-		c: c, calls: c.Calls.Server(Origin), mux: http.NewServeMux(), routes: map[string]route{},
+		c: c, calls: c.Calls.Server(Origin), mux: http.NewServeMux(), routes: map[string]*route{},
 		hosts: map[string]bool{SocketHost: true}, metrics: newMetrics(),
+		callWaits: callWaits{of: map[string]*callWait{}},
 	}
 	for _, h := range c.Hosts {
 		s.hosts[h] = true
@@ -172,7 +175,7 @@ func (s *Server) operator(c caller) decision.Operator {
 }
 
 // caller is who sent a request, as its token proves.
-type caller struct{ token.Token }
+type caller struct{ *token.Token }
 
 // reads reports whether the caller sees what others asked for.
 func (c caller) reads() bool { return c.Scope != token.Agent }
@@ -183,8 +186,10 @@ func (c caller) manages() bool { return c.Scope == token.Operator || c.Scope == 
 type callerKey struct{}
 
 func callerOf(ctx context.Context) caller {
-	c, _ := ctx.Value(callerKey{}).(caller)
-	return c
+	if c, ok := ctx.Value(callerKey{}).(caller); ok {
+		return c
+	}
+	return caller{&token.Token{}}
 }
 
 // byOr is the name that a caller gave, or its own.
@@ -211,9 +216,9 @@ type route struct {
 	shape        string        // of the body, told to whoever sends another
 }
 
-func (r route) pattern() string { return r.method + " " + r.path }
+func (r *route) pattern() string { return r.method + " " + r.path }
 
-func (r route) allows(s token.Scope) bool {
+func (r *route) allows(s token.Scope) bool {
 	if s == token.Admin || r.scopes == nil {
 		return true
 	}
@@ -235,8 +240,8 @@ var (
 
 // add registers an operation. What it returns as an error becomes a problem.
 func add[I, O any](s *Server, r route, fn func(context.Context, caller, *I) (*O, error)) {
-	s.routes[r.pattern()] = r
-	huma.Register(s.api, s.operation(r), func(ctx context.Context, in *I) (*O, error) {
+	s.routes[r.pattern()] = &r
+	huma.Register(s.api, s.operation(&r), func(ctx context.Context, in *I) (*O, error) {
 		out, err := fn(ctx, callerOf(ctx), in)
 		if err != nil {
 			return nil, s.failure(ctx, err)
@@ -245,7 +250,7 @@ func add[I, O any](s *Server, r route, fn func(context.Context, caller, *I) (*O,
 	})
 }
 
-func (s *Server) operation(r route) huma.Operation {
+func (s *Server) operation(r *route) huma.Operation {
 	op := huma.Operation{
 		Method: r.method, Path: r.path, OperationID: r.id, Summary: r.summary, DefaultStatus: r.status,
 		MaxBodyBytes: -1, BodyReadTimeout: -1, // the body is there already
@@ -260,7 +265,7 @@ func (s *Server) operation(r route) huma.Operation {
 	return op
 }
 
-func scopesOf(r route) string {
+func scopesOf(r *route) string {
 	if r.scopes == nil {
 		return "any"
 	}

@@ -86,18 +86,39 @@ func CheckTypes(types []string) error {
 // Something has to take in what jobs leave meanwhile: [Supervisor.Loop], or use
 // [Supervisor.Wait].
 func Wait(ctx context.Context, s txn.Store, space string, w Waiting) (Waited, error) {
-	m, err := w.matcher()
+	got, err := WaitApart(ctx, s, space, w)
+	return *got, err
+}
+
+// WaitApart is [Wait] with an answer that does not lie on the stack of whoever waits:
+// where thousands do, stacks are what they cost. The answer is never nil.
+func WaitApart(ctx context.Context, s txn.Store, space string, w Waiting) (*Waited, error) {
+	a := event.NewAnswer[Waited]()
+	a.Got.Cursor = w.After
+	stop, err := Await(ctx, s, space, w, a.Take)
 	if err != nil {
-		return Waited{}, err
+		return &a.Got, a.Got.without(ctx, err)
 	}
-	got, err := m.wait(ctx, s, space, w)
+	if at, gone := a.Listen(ctx, stop); gone {
+		a.Got.Cursor = at
+		return &a.Got, a.Got.without(ctx, context.Cause(ctx))
+	}
+	if a.Err != nil {
+		return &a.Got, a.Got.without(ctx, a.Err)
+	}
+	return &a.Got, nil
+}
+
+// without says in a job's words why there is no answer.
+func (got *Waited) without(ctx context.Context, err error) error {
 	switch {
-	case err != nil && errors.Is(context.Cause(ctx), ErrShutdown):
-		return Waited{Result: GotShutdown, Cursor: got.Cursor}, nil
+	case errors.Is(context.Cause(ctx), ErrShutdown):
+		got.Result = GotShutdown
+		return nil
 	case errors.Is(err, event.ErrNoStream):
-		return Waited{}, ErrNotFound.Say("There is no job %s.", w.JobID)
+		return ErrNotFound
 	}
-	return got, err
+	return err
 }
 
 // Await is [Wait] for many: nothing runs for it while it waits, and done is called
@@ -108,12 +129,12 @@ func Await(ctx context.Context, s txn.Store, space string, w Waiting, done func(
 	if err != nil {
 		return nil, err
 	}
-	got, err := m.ended(ctx, s, space, w)
+	over, err := m.ended(ctx, s, space, &w)
 	if err != nil {
 		return nil, err
 	}
-	if got.Result != "" {
-		done(got, nil)
+	if over {
+		done(Waited{Result: GotEnd, Cursor: w.After}, nil)
 		return func() (event.Cursor, bool) { return "", false }, nil
 	}
 	return event.Await(ctx, s, m.of(w), func(got event.Waited, err error) { done(m.answer(got, err)) })
@@ -131,13 +152,6 @@ func (m *matcher) answer(got event.Waited, err error) (Waited, error) {
 		return Waited{Result: GotTimeout, Cursor: got.Cursor}, nil
 	}
 	return m.result(got.Event, got.Cursor), nil
-}
-
-func (m *matcher) wait(ctx context.Context, s txn.Store, space string, w Waiting) (Waited, error) {
-	if got, err := m.ended(ctx, s, space, w); err != nil || got.Result != "" {
-		return got, err
-	}
-	return m.answer(event.Wait(ctx, s, m.of(w)))
 }
 
 // matcher is a wait that has been checked.
@@ -219,10 +233,9 @@ func (m *matcher) result(e event.Event, at event.Cursor) Waited {
 	return Waited{Result: GotEnd, Cursor: at}
 }
 
-// ended answers where the cursor stands behind the end: nothing more will come.
-func (m *matcher) ended(ctx context.Context, s txn.Store, space string, w Waiting) (got Waited, err error) {
+// ended reports whether the cursor stands behind the job's end: nothing more will come.
+func (m *matcher) ended(ctx context.Context, s txn.Store, space string, w *Waiting) (over bool, err error) {
 	err = txn.View(ctx, s, func(tx Tx) error {
-		got = Waited{Cursor: w.After}
 		j, err := tx.Job(w.JobID)
 		if err == nil && j.Space != space {
 			err = ErrNotFound.Say("There is no job %s.", w.JobID)
@@ -239,12 +252,10 @@ func (m *matcher) ended(ctx context.Context, s txn.Store, space string, w Waitin
 				return ErrNotFound.Say("Job %s has no question %s.", j.ID, d.ID)
 			}
 		}
-		if j.Status.Terminal() && w.After == event.CursorAt(j.Head) {
-			got = Waited{Result: GotEnd, Cursor: w.After}
-		}
+		over = j.Status.Terminal() && w.After == event.CursorAt(j.Head)
 		return nil
 	})
-	return got, err
+	return over, err
 }
 
 // Wait is [Wait] for a process without a loop: it takes in what the job's runner
