@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -63,11 +64,12 @@ func cpuTime() time.Duration {
 }
 
 // resident is the process's memory as the system counts it, peak the most there was.
-func resident() string { return ofStatus("VmRSS:") }
-func peak() string     { return ofStatus("VmHWM:") }
+func resident() string          { return ofStatus("self", "VmRSS:") }
+func residentOf(pid int) string { return ofStatus(strconv.Itoa(pid), "VmRSS:") }
+func peak() string              { return ofStatus("self", "VmHWM:") }
 
-func ofStatus(name string) string {
-	text, err := os.ReadFile("/proc/self/status")
+func ofStatus(process, name string) string {
+	text, err := os.ReadFile("/proc/" + process + "/status")
 	if err != nil {
 		return "unknown"
 	}

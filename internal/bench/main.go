@@ -57,6 +57,12 @@ func main() {
 	case len(os.Args) > 1 && os.Args[1] == printWord:
 		printEvents()
 		return
+	case len(os.Args) > 2 && os.Args[1] == serveWord:
+		if err := serveForBench(os.Args[2]); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+		return
 	}
 	if err := begin(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)

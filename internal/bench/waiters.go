@@ -23,7 +23,6 @@ const (
 	waitersAtOnce = 10_000
 	waiterBytes   = 2 << 10
 	answeredIn    = 500 * time.Millisecond
-	idleFor       = 2 * time.Second
 )
 
 // waiters measures many waits in one process: for one question, and each for its own.
@@ -58,7 +57,7 @@ func (b *bench) waitersOf(ctx context.Context, jobs int) error {
 		}
 	}
 	each := float64(held()-before) / waitersAtOnce
-	idle, err := idling()
+	idle, err := b.idling()
 	if err != nil {
 		return err
 	}
@@ -69,7 +68,7 @@ func (b *bench) waitersOf(ctx context.Context, jobs int) error {
 	committed := time.Since(began)
 	answered.Wait()
 	b.line("%5d jobs: %4.0f bytes a waiter; %s of processor time in %s of waiting; ended in %s, the last answered %s after the first commit began",
-		jobs, each, idle.Round(10*time.Microsecond), idleFor, committed.Round(100*time.Microsecond), time.Since(began).Round(100*time.Microsecond))
+		jobs, each, idle.Round(10*time.Microsecond), b.idle(), committed.Round(100*time.Microsecond), time.Since(began).Round(100*time.Microsecond))
 	return nil
 }
 
@@ -130,13 +129,16 @@ func held() int64 {
 	return int64(m.HeapAlloc + m.StackInuse)
 }
 
+// idle is how long nothing happens while processor time is looked at.
+func (b *bench) idle() time.Duration { return 2 * b.slice }
+
 // idling is the processor time of a while in which nothing happens.
-func idling() (time.Duration, error) {
+func (b *bench) idling() (time.Duration, error) {
 	var from, to unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &from); err != nil {
 		return 0, err
 	}
-	time.Sleep(idleFor)
+	time.Sleep(b.idle())
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &to); err != nil {
 		return 0, err
 	}
