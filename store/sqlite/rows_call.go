@@ -21,9 +21,13 @@ var (
 	selectCalls       = `SELECT ` + selected(callColumns) + ` FROM call`
 	callSQL           = selectCalls + ` WHERE id = ?`
 	callByExternalSQL = selectCalls + ` WHERE space = ? AND run_id = ? AND external_id = ?`
-	// The first two conditions are those of the index call_daemon.
-	continuableSQL = selectCalls + ` WHERE continue_by = 'daemon' AND status IN ('pending', 'unknown') AND step_id IS NULL AND space = ?
-		AND (next_try_at IS NULL OR next_try_at <= ?) AND id > ?
+	// Few calls are granted and not yet run, or in doubt; their indexes find them among
+	// any number of others.
+	continuableSQL = selectCalls + ` WHERE id IN (
+			SELECT owner_id FROM decision WHERE status = 'approved' AND space = ? AND owner_kind = 'call' AND owner_id > ?
+			UNION SELECT id FROM call WHERE continue_by = 'daemon' AND status = 'unknown' AND space = ? AND id > ?)
+		AND continue_by = 'daemon' AND status IN ('pending', 'unknown') AND step_id IS NULL
+		AND (next_try_at IS NULL OR next_try_at <= ?)
 		AND (EXISTS (SELECT 1 FROM decision AS d WHERE d.id = call.approval_id AND d.status = 'approved')
 			OR status = 'unknown' AND (approval_id IS NULL
 				OR EXISTS (SELECT 1 FROM decision AS d WHERE d.id = call.approval_id AND d.status = 'consumed' AND d.choice = 'approve')))
@@ -125,7 +129,7 @@ func (x rows) LeaseEnded(space string, now time.Time, after string, limit int) (
 }
 
 func (x rows) Continuable(space string, now time.Time, after string, limit int) ([]calls.Call, error) {
-	return x.calls(continuableSQL, space, now, after, pageSize(limit, 100, 1000))
+	return x.calls(continuableSQL, space, after, space, after, now, pageSize(limit, 100, 1000))
 }
 
 // Calls lists newest first: ids sort by time.

@@ -36,9 +36,15 @@ var (
 	runSQL    = selectRuns + ` WHERE run.id = ?`
 	adriftSQL = selectRuns + ` WHERE run.status = 'RUNNING' AND run.space = ? AND (run.lease_until IS NULL OR run.lease_until < ? OR run.epoch < ?)
 		AND run.id > ? ORDER BY run.id LIMIT +?`
-	// The first two conditions are those of the index run_daemon.
-	continuableRunsSQL = selectRuns + ` WHERE run.continue_by = 'daemon' AND run.status IN ('RUNNING', 'WAITING_FOR_APPROVAL') AND run.space = ?
-		AND (run.next_try_at IS NULL OR run.next_try_at <= ?) AND run.id > ?
+	// Few runs are at work, granted, or wait for a word that came in another way; their
+	// indexes find them among any number of others.
+	continuableRunsSQL = selectRuns + ` WHERE run.id IN (
+			SELECT id FROM run WHERE status = 'RUNNING' AND space = ? AND id > ?
+			UNION SELECT owner_id FROM decision WHERE status = 'approved' AND space = ? AND owner_kind = 'run' AND owner_id > ?
+			UNION SELECT owner_id FROM decision WHERE kind = 'interrupted_side_effect' AND status IN ('withdrawn', 'superseded')
+				AND space = ? AND owner_kind = 'run' AND owner_id > ?)
+		AND run.continue_by = 'daemon' AND run.status IN ('RUNNING', 'WAITING_FOR_APPROVAL')
+		AND (run.next_try_at IS NULL OR run.next_try_at <= ?)
 		AND (run.status = 'RUNNING' AND (run.lease_until IS NULL OR run.lease_until < ? OR run.epoch < ?)
 			OR EXISTS (SELECT 1 FROM decision AS d WHERE d.id = run.approval_id AND (d.status = 'approved'
 				OR d.status IN ('withdrawn', 'superseded') AND EXISTS (SELECT 1 FROM step AS s JOIN call AS c ON c.id = s.call_id
@@ -73,7 +79,7 @@ func (x rows) Runs(q run.Query) ([]run.Run, error) {
 }
 
 func (x rows) ContinuableRuns(space string, now time.Time, after string, limit int) ([]run.Run, error) {
-	return x.runs(continuableRunsSQL, space, now, after, now, x.Epoch(), pageSize(limit, 100, 1000))
+	return x.runs(continuableRunsSQL, space, after, space, after, space, after, now, now, x.Epoch(), pageSize(limit, 100, 1000))
 }
 
 func (x rows) Adrift(space string, now time.Time, after string, limit int) ([]run.Run, error) {

@@ -116,8 +116,8 @@ CREATE TABLE call(
 ) STRICT;
 
 CREATE UNIQUE INDEX call_external ON call(space, run_id, external_id) WHERE external_id IS NOT NULL;
-CREATE INDEX call_running ON call(lease_until) WHERE status = 'running' AND step_id IS NULL;
-CREATE INDEX call_daemon ON call(next_try_at) WHERE continue_by = 'daemon' AND status IN ('pending', 'unknown');
+CREATE INDEX call_running ON call(space, id) WHERE status = 'running' AND step_id IS NULL;
+CREATE INDEX call_doubt ON call(space, id) WHERE continue_by = 'daemon' AND status = 'unknown';
 
 -- An agent's run, or a flow's. The head of its stream lies in it.
 CREATE TABLE run(
@@ -164,8 +164,7 @@ CREATE TABLE run(
   CHECK (status <> 'WAITING_FOR_APPROVAL' OR approval_id IS NOT NULL AND step_count > 0)
 ) STRICT;
 
-CREATE INDEX run_running ON run(lease_until) WHERE status = 'RUNNING';
-CREATE INDEX run_daemon ON run(next_try_at) WHERE continue_by = 'daemon' AND status IN ('RUNNING', 'WAITING_FOR_APPROVAL');
+CREATE INDEX run_running ON run(space, id) WHERE status = 'RUNNING';
 
 -- One turn of a run. The result of its tool lies with its call.
 CREATE TABLE step(
@@ -341,6 +340,8 @@ CREATE TABLE decision(
 CREATE INDEX decision_pending ON decision(space, id) WHERE status = 'pending';
 CREATE UNIQUE INDEX decision_key ON decision(owner_kind, owner_id, idempotency_key) WHERE idempotency_key IS NOT NULL;
 CREATE INDEX decision_due ON decision(due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX decision_granted ON decision(space, owner_kind, owner_id) WHERE status = 'approved';
+CREATE INDEX decision_moot ON decision(space, owner_kind, owner_id) WHERE kind = 'interrupted_side_effect' AND status IN ('withdrawn', 'superseded');
 
 -- One person's answer. With needs = 1 the first settles.
 CREATE TABLE vote(

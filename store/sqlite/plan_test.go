@@ -1,0 +1,60 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What a daemon asks again and again goes through indexes that hold only what it looks
+// for: a file of a million decided records is as quick as an empty one.
+func TestPlans(t *testing.T) {
+	t.Parallel()
+	e, err := openEngine(context.Background(), filepath.Join(t.TempDir(), "p.db"), Options{}, migrations())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.close()
+	for _, q := range []struct{ name, sql, through string }{
+		{"overdue decisions", dueSQL, "decision_due"},
+		{"calls whose lease ended", leaseEndedSQL, "call_running"},
+		{"calls to go on with", continuableSQL, "decision_granted call_doubt"},
+		{"runs to go on with", continuableRunsSQL, "run_running decision_granted decision_moot"},
+		{"runs without a worker", adriftSQL, "run_running"},
+		{"active jobs", activeJobsSQL, "job_active"},
+		{"jobs to be deleted", cleanedJobsSQL, "job_cleaned"},
+	} {
+		plan, err := plan(e, q.sql)
+		if err != nil {
+			t.Fatalf("%s: %v", q.name, err)
+		}
+		for _, index := range strings.Fields(q.through) {
+			if !strings.Contains(plan, index) {
+				t.Errorf("%s: the plan does not use %s:\n%s", q.name, index, plan)
+			}
+		}
+		for line := range strings.Lines(plan) {
+			if strings.HasPrefix(line, "SCAN") || strings.Contains(line, "autoindex") && strings.Contains(line, "(id>?)") {
+				t.Errorf("%s: the plan walks through a table: %s", q.name, line)
+			}
+		}
+	}
+}
+
+func plan(e *engine, sql string) (string, error) {
+	var plan strings.Builder
+	args := make([]any, strings.Count(sql, "?"))
+	for i := range args {
+		args[i] = int64(1)
+	}
+	err := e.view(context.Background(), func(h *handle) error {
+		plan.Reset()
+		return h.query("EXPLAIN QUERY PLAN "+sql, args, func(r row) error {
+			_, err := fmt.Fprintln(&plan, r.str(3))
+			return err
+		})
+	})
+	return plan.String(), err
+}
