@@ -337,9 +337,17 @@ func TestContentAndDigestAltered(t *testing.T) {
 	w.ran("")
 }
 
-// One altered record must not keep the others from being swept.
+// Altered records must not keep the others from being swept, also where they fill all
+// that a sweep looks at in one go.
 func TestSweepPastAltered(t *testing.T) {
 	t.Parallel()
+	for _, limit := range []int{10, 1} {
+		sweepPastAltered(t, limit)
+	}
+}
+
+func sweepPastAltered(t *testing.T, limit int) {
+	t.Helper()
 	w := setup(t, func(c *call.Config) { c.ApprovalTTL = call.DefaultLease / 2 })
 	bad, good := w.park(`{"n":1}`), w.park(`{"n":2}`)
 	w.raw(`UPDATE decision SET owner_kind = 'run' WHERE id = ?`, bad.ApprovalID)
@@ -351,7 +359,7 @@ func TestSweepPastAltered(t *testing.T) {
 	w.clock.advance(-call.DefaultLease)
 	w.stall(lostGood.ApprovalID)
 	w.raw(`UPDATE call SET args = CAST('{"n":9}' AS BLOB) WHERE id = ?`, lostBad.CallID)
-	n, err := w.ex.Sweep(w.ctx, 10)
+	n, err := w.ex.Sweep(w.ctx, limit)
 	if n != 2 || err == nil || !errors.Is(err, call.ErrApprovalHash) {
 		t.Errorf("swept %d, %v", n, err)
 	}

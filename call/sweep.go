@@ -16,30 +16,31 @@ func (e *Executor) Sweep(ctx context.Context, limit int) (int, error) {
 		return 0, e.misuse
 	}
 	n, failed := e.operator().ExpireDue(ctx, limit)
-	var lost []subject
-	err := txn.View(ctx, e.conf.Store, func(tx Tx) error {
-		lost = nil
-		for after := ""; len(lost) < limit; {
-			cs, err := tx.LeaseEnded(e.conf.Space, tx.Now(), after, limit)
-			if err != nil || len(cs) == 0 {
-				return err
-			}
-			for _, c := range cs { // those of tools that only others know must not hide the rest
-				if _, err := e.conf.Tools.Lookup(c.Tool); err == nil && len(lost) < limit {
-					lost = append(lost, subject{call: c})
-				}
-				after = c.ID
-			}
+	lost, err := e.sweepLeases(ctx, limit)
+	return n + lost, errors.Join(failed, err)
+}
+
+// sweepLeases looks after up to limit lost attempts. One that cannot be helped keeps
+// none of the others, however many there are of its kind.
+func (e *Executor) sweepLeases(ctx context.Context, limit int) (n int, failed error) {
+	for after, more := "", true; more && n < limit; {
+		var lost []Call
+		err := txn.View(ctx, e.conf.Store, func(tx Tx) (err error) {
+			lost, err = tx.LeaseEnded(e.conf.Space, tx.Now(), after, limit)
+			return err
+		})
+		if err != nil {
+			return n, errors.Join(failed, err)
 		}
-		return nil
-	})
-	failed = errors.Join(failed, err)
-	for _, s := range lost {
-		swept, err := e.sweepLost(ctx, s)
-		if swept {
-			n++
+		more = len(lost) == limit
+		for _, c := range lost[:min(len(lost), limit-n)] {
+			after = c.ID
+			swept, err := e.sweepLost(ctx, subject{call: c})
+			if swept {
+				n++
+			}
+			failed = errors.Join(failed, err)
 		}
-		failed = errors.Join(failed, err) // one that cannot be helped must not keep the others
 	}
 	return n, failed
 }

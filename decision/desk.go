@@ -219,34 +219,6 @@ func (o Operator) Cancel(ctx context.Context, runID, by, note string) error {
 	})
 }
 
-// ExpireDue expires up to limit overdue approvals, grants and questions, each in a
-// transaction of its own, and says how many. Of several sweepers each finds
-// only what the others left.
-func (o Operator) ExpireDue(ctx context.Context, limit int) (int, error) {
-	var due []Decision
-	err := txn.View(ctx, o.Store, func(tx Tx) (err error) {
-		due, err = tx.Due(o.clock(tx), limit)
-		return err
-	})
-	n := 0
-	for _, d := range due {
-		_, e := o.Expire(ctx, d.ID)
-		switch {
-		case e == nil:
-			n++
-		case errors.Is(e, ErrNotPending), errors.Is(e, ErrRunState): // another sweeper or a person was first
-		default: // one that cannot be expired must not keep the others
-			err = errors.Join(err, e)
-		}
-	}
-	return n, err
-}
-
-// Expire ends one overdue approval, grant or question: [ErrNotPending] if it is not overdue.
-func (o Operator) Expire(ctx context.Context, id string) (Decision, error) {
-	return o.run(ctx, target{id: id}, func(int64, error) Command { return Expire{} })
-}
-
 // run applies a command, which is made of the store's life and of what the owner said.
 func (o Operator) run(ctx context.Context, t target, command func(epoch int64, waiting error) Command) (Decision, error) {
 	var ch Change

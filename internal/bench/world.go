@@ -27,7 +27,12 @@ type world struct {
 }
 
 func openWorld(ctx context.Context, path string, hooks *sqlite.Hooks) (*world, error) {
-	st, err := sqlite.Open(ctx, path, &sqlite.Options{Hooks: hooks, Logger: slog.New(slog.DiscardHandler)})
+	return openWorldWith(ctx, path, &sqlite.Options{Hooks: hooks}, func(*call.Config) {})
+}
+
+func openWorldWith(ctx context.Context, path string, o *sqlite.Options, change func(*call.Config)) (*world, error) {
+	o.Logger = slog.New(slog.DiscardHandler)
+	st, err := sqlite.Open(ctx, path, o)
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +40,9 @@ func openWorld(ctx context.Context, path string, hooks *sqlite.Hooks) (*world, e
 	if err != nil {
 		return nil, err
 	}
-	return &world{st, call.NewExecutor(call.Config{Store: st, Tools: reg}), decision.Operator{Store: st}}, nil
+	conf := call.Config{Store: st, Tools: reg}
+	change(&conf)
+	return &world{st, call.NewExecutor(conf), decision.Operator{Store: st}}, nil
 }
 
 func noop(name string, effect tool.SideEffect) tool.Tool {
