@@ -137,7 +137,7 @@ func (f *follower) tell(es []event.Event) error {
 }
 
 func (f *follower) send(text string) error {
-	_ = f.c.SetWriteDeadline(time.Now().Add(answerTimeout))
+	_ = f.c.SetWriteDeadline(time.Now().Add(f.s.patience.answer))
 	if _, err := f.w.Write([]byte(text)); err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"log"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -38,6 +39,25 @@ type world struct {
 	tokens  map[token.Scope]string
 	refund  *spy
 	resumed []string
+	log     *logged
+}
+
+// logged is what a server told nobody else.
+type logged struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *logged) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }
 
 // spy is a tool that notes what it ran with.
@@ -71,7 +91,7 @@ func setup(t *testing.T, change ...func(*httpapi.Config)) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { st.Close() })
-	w := &world{t: t, st: st, tokens: map[token.Scope]string{}, refund: &spy{}}
+	w := &world{t: t, st: st, tokens: map[token.Scope]string{}, refund: &spy{}, log: &logged{}}
 	reg, err := tool.NewRegistry(
 		tool.Tool{Spec: tool.Spec{Name: "refund", Description: "Refund an order.", InputSchema: json.RawMessage(schema), SideEffect: tool.RemoteMutation}, Run: w.refund},
 		tool.Tool{Spec: tool.Spec{Name: "look_up", Description: "Look an order up.", InputSchema: json.RawMessage(schema), SideEffect: tool.ReadOnly}, Run: w.refund},
@@ -85,7 +105,7 @@ func setup(t *testing.T, change ...func(*httpapi.Config)) *world {
 		return run.Proposal{Kind: run.Complete, Result: json.RawMessage(`"done"`)}, nil
 	})})
 	w.jobs = job.NewSupervisor(job.Config{Store: st, Dir: t.TempDir(), Program: []string{os.Args[0]}, Log: quiet, Environ: w.environ})
-	c := httpapi.Config{Store: st, Calls: w.calls, Jobs: w.jobs, Tools: reg, Log: quiet, Continue: func(r run.Run) error {
+	c := httpapi.Config{Store: st, Calls: w.calls, Jobs: w.jobs, Tools: reg, Log: slog.New(slog.NewTextHandler(w.log, nil)), Continue: func(r run.Run) error {
 		w.resumed = append(w.resumed, r.ID)
 		return nil
 	}}
@@ -97,7 +117,13 @@ func setup(t *testing.T, change ...func(*httpapi.Config)) *world {
 	if w.api, err = httpapi.New(c); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		if text := w.log.String(); strings.Contains(text, "level=ERROR") || strings.Contains(text, "http: ") {
+			t.Errorf("the server had something to say: %s", text)
+		}
+	})
 	w.http.Config.Handler = w.api
+	w.http.Config.ErrorLog = log.New(w.log, "", 0)
 	w.http.Start()
 	t.Cleanup(w.http.Close)
 	t.Cleanup(func() {
@@ -109,6 +135,13 @@ func setup(t *testing.T, change ...func(*httpapi.Config)) *world {
 		w.tokens[s] = w.token(s, string(s))
 	}
 	return w
+}
+
+// in is the same world in a test inside the test.
+func (w *world) in(t *testing.T) *world {
+	inner := *w
+	inner.t = t
+	return &inner
 }
 
 func (w *world) token(s token.Scope, name string) string {

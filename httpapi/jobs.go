@@ -352,6 +352,9 @@ func (s *Server) tailJob(ctx context.Context, c caller, in *tailIn) (*body[Tail]
 	}
 	ctx, stop := s.waiting(ctx)
 	defer stop()
+	if in.Follow {
+		defer s.metrics.waits()()
+	}
 	t, err := s.c.Jobs.Tail(ctx, in.ID, job.Tailing{Stream: job.Stream(in.Stream), Offset: in.Offset, MaxBytes: in.MaxBytes, Follow: in.Follow})
 	if t.Data == nil {
 		t.Data = []byte{}

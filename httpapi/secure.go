@@ -1,11 +1,8 @@
 package httpapi
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"path"
@@ -20,7 +17,7 @@ import (
 // ServeHTTP admits a request (the host's name, the site it comes from, the whole path,
 // the token, the scope, and only then the body) and carries out its operation.
 func (s *Server) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
-	w := &response{ResponseWriter: rw}
+	w := &response{ResponseWriter: rw, patience: s.patience, unread: hasBody(r)}
 	began := time.Now()
 	to := noRoute
 	defer func() {
@@ -53,17 +50,27 @@ func (s *Server) recovered(w *response, p any) {
 	}
 }
 
-// response notes the status, and gives a client only so long to read the answer.
+// response notes the status, and gives a client only so long to read the answer. It
+// hangs up on one whose body was not read: net/http would wait for that body before it
+// answers, and again before it takes the next request, for as long as the client likes.
 type response struct {
 	http.ResponseWriter
+	patience
 	status int
+	unread bool // there is a body, and it was not taken to its end
 }
 
 // WriteHeader is http.ResponseWriter's.
 func (w *response) WriteHeader(status int) {
-	if w.status == 0 {
-		w.status = status
-		_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(answerTimeout))
+	if w.status != 0 {
+		return // what could not be written to its end stands
+	}
+	w.status = status
+	c := http.NewResponseController(w.ResponseWriter)
+	_ = c.SetWriteDeadline(time.Now().Add(w.answer))
+	if w.unread {
+		w.Header().Set("Connection", "close")
+		_ = c.SetReadDeadline(time.Now().Add(w.linger))
 	}
 	w.ResponseWriter.WriteHeader(status)
 }
@@ -82,7 +89,7 @@ func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 // noRoute stands for the operation of a request that reached none.
 var noRoute = &route{}
 
-func (s *Server) admit(w http.ResponseWriter, r *http.Request) (*route, *http.Request, error) {
+func (s *Server) admit(w *response, r *http.Request) (*route, *http.Request, error) {
 	if !s.hosts[r.Host] {
 		return noRoute, r, ErrHost
 	}
@@ -108,7 +115,7 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request) (*route, *http.Re
 			return to, r, ErrScope.Say("The token of job %s is good for that job only.", c.JobID)
 		}
 	}
-	if err := readBody(w, r); err != nil {
+	if err := w.readBody(r); err != nil {
 		return to, r, err
 	}
 	return to, r.WithContext(context.WithValue(r.Context(), callerKey{}, c)), nil
@@ -182,29 +189,4 @@ func (s *Server) authenticate(r *http.Request) (caller, error) {
 	}
 	t, err := token.Find(r.Context(), s.c.Store, s.c.Space, secret)
 	return caller{&t}, err
-}
-
-// readBody takes the whole body, now that it is known whose it is.
-func readBody(w http.ResponseWriter, r *http.Request) error {
-	if r.Body == nil || r.Body == http.NoBody {
-		return nil
-	}
-	if r.ContentLength > MaxBody {
-		return ErrTooLarge.Say("The body has %d bytes; the limit is %d.", r.ContentLength, MaxBody)
-	}
-	c := http.NewResponseController(w)
-	_ = c.SetReadDeadline(time.Now().Add(bodyTimeout))
-	b, err := io.ReadAll(io.LimitReader(r.Body, MaxBody+1))
-	_ = c.SetReadDeadline(time.Time{})
-	var timeout net.Error
-	switch {
-	case errors.As(err, &timeout) && timeout.Timeout():
-		return ErrSlow
-	case err != nil:
-		return ErrMalformed.Say("The body ended before its end.")
-	case len(b) > MaxBody:
-		return ErrTooLarge.Say("The body has more than %d bytes.", MaxBody)
-	}
-	r.Body = io.NopCloser(bytes.NewReader(b))
-	return nil
 }

@@ -57,12 +57,13 @@ type Config struct {
 
 // Limits of a request.
 const (
-	MaxBody     = 1 << 20 // bytes
-	MaxWait     = time.Hour
-	bodyTimeout = 30 * time.Second
-	// answerTimeout bounds how long a client may take to read an answer.
-	answerTimeout = 60 * time.Second
+	MaxBody = 1 << 20 // bytes
+	MaxWait = time.Hour
 )
+
+func usualPatience() patience {
+	return patience{body: 30 * time.Second, answer: time.Minute, linger: 2 * time.Second}
+}
 
 // Server is an http.Handler. It is safe for concurrent use.
 type Server struct {
@@ -73,6 +74,8 @@ type Server struct {
 	routes  map[string]*route // by the mux's pattern
 	hosts   map[string]bool
 	metrics *metrics
+
+	patience patience
 
 	callWaits callWaits
 
@@ -96,7 +99,7 @@ func New(c Config) (*Server, error) {
 	}
 	s := &Server{
 		c: c, calls: c.Calls.Server(Origin), mux: http.NewServeMux(), routes: map[string]*route{},
-		hosts: map[string]bool{SocketHost: true}, metrics: newMetrics(),
+		hosts: map[string]bool{SocketHost: true}, metrics: newMetrics(), patience: usualPatience(),
 		callWaits: callWaits{of: map[string]*callWait{}},
 	}
 	for _, h := range c.Hosts {

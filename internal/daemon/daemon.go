@@ -286,16 +286,18 @@ func (d *daemon) sweep(ctx context.Context) error {
 	}
 }
 
-// Time limits of a connection. Long polls have their own, and answers too.
+// Limits of a connection. Bodies, answers and long polls have time limits of their
+// own in httpapi; requestTimeout is only for a body that nobody there looks at.
 const (
-	headerTimeout = 10 * time.Second
-	idleTimeout   = 2 * time.Minute
-	maxHeader     = 64 << 10
+	headerTimeout  = 10 * time.Second
+	requestTimeout = time.Minute
+	idleTimeout    = 2 * time.Minute
+	maxHeader      = 64 << 10
 )
 
 func (d *daemon) serve(ctx context.Context) error {
 	server := &http.Server{
-		Handler: d.api, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
+		Handler: d.api, ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		ErrorLog: slog.NewLogLogger(d.c.Log.Handler(), slog.LevelDebug),
 	}
 	failed := make(chan error, 2)

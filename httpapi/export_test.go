@@ -1,0 +1,13 @@
+package httpapi
+
+import "time"
+
+// SetPatience changes how long clients may take, so that a test need not wait for it.
+// Zero leaves one as it is.
+func (s *Server) SetPatience(body, answer, linger time.Duration) {
+	for to, d := range map[*time.Duration]time.Duration{&s.patience.body: body, &s.patience.answer: answer, &s.patience.linger: linger} {
+		if d > 0 {
+			*to = d
+		}
+	}
+}
