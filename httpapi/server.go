@@ -298,4 +298,4 @@ type Page struct {
 	Limit int    `query:"limit" minimum:"1" maximum:"500" default:"50"`
 }
 
-var errNoRuns = fault.New(fault.Unavailable, "No runs are worked on here.")
+var errNoRuns = fault.Sentinel(fault.Unavailable, "no_runs", "No runs are worked on here.")

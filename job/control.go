@@ -10,8 +10,6 @@ import (
 	"os"
 	"sync"
 	"time"
-
-	"github.com/placet-dev/placet/fault"
 )
 
 // The runner's socket takes one request for each connection: a line of JSON,
@@ -167,7 +165,7 @@ func (d launchDir) ask(ctx context.Context, q ctlRequest) error {
 		return ErrNotReached.Because(err)
 	}
 	if a.Error != "" {
-		return fault.New(fault.Conflict, "The job's runner refused: %s.", a.Error)
+		return ErrRefused.Say("The job's runner refused: %s.", a.Error)
 	}
 	return nil
 }

@@ -15,6 +15,8 @@ var (
 	ErrKeyConflict = fault.Sentinel(fault.Conflict, "key_conflict", "The idempotency key was used for another request.")
 	// ErrNotReached: the job's runner did not answer; whether it heard is not known.
 	ErrNotReached = fault.Sentinel(fault.Unavailable, "runner_not_reached", "The job's runner did not answer.")
+	// ErrRefused: the job's runner heard and did not do it.
+	ErrRefused = fault.Sentinel(fault.Conflict, "runner_refused", "The job's runner refused.")
 	// ErrClaimLost: the launch was replaced or has ended, so nothing of it is written
 	// any more. Matches ErrRunState.
 	ErrClaimLost = fault.Sentinel(fault.Conflict, "claim_lost", "This launch of the job does not count any more.", ErrRunState)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -264,6 +265,35 @@ func TestSend(t *testing.T) {
 	w.end(j.ID)
 	if err := w.s.Send(w.ctx, j.ID, []byte("x"), false); !errors.Is(err, job.ErrRunState) {
 		t.Errorf("to one that has ended: %v", err)
+	}
+}
+
+// What a runner says no to is told apart from every other conflict.
+func TestRunnersRefusal(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.loop(w.s)
+	j := w.start(command("hang"))
+	if err := w.s.Send(w.ctx, j.ID, nil, true); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.s.Send(w.ctx, j.ID, []byte("x"), false); !errors.Is(err, job.ErrRefused) {
+		t.Errorf("to a standard input that is closed: %v", err)
+	}
+}
+
+// An offset behind the end is where nothing is yet, however far behind it is.
+func TestTailBehindTheEnd(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	j := w.run(shell("echo done"))
+	for _, offset := range []int64{5, 6, 1 << 40, math.MaxInt64 - 1<<20, math.MaxInt64 - 1, math.MaxInt64} {
+		for _, most := range []int{1, job.MaxTail} {
+			got, err := w.s.Tail(w.ctx, j.ID, job.Tailing{Offset: offset, MaxBytes: most, Follow: true})
+			if err != nil || len(got.Data) != 0 || got.Next != offset || !got.End {
+				t.Errorf("%d bytes at %d: %+v, %v", most, offset, got, err)
+			}
+		}
 	}
 }
 

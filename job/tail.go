@@ -96,20 +96,35 @@ func (q *Tailing) check() (file string, err error) {
 func (s *Supervisor) piece(j Job, name string, q Tailing) (Tail, error) {
 	t := Tail{Next: q.Offset}
 	if j.Launches > 0 {
-		f, err := os.Open(s.dir(j).file(name))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		data, err := stretch(s.dir(j).file(name), q.Offset, q.MaxBytes)
+		if err != nil {
 			return t, err
 		}
-		if err == nil {
-			defer f.Close()
-			buf := make([]byte, q.MaxBytes)
-			n, err := f.ReadAt(buf, q.Offset)
-			if err != nil && !errors.Is(err, io.EOF) {
-				return t, err
-			}
-			t.Data, t.Next = buf[:n], q.Offset+int64(n)
-		}
+		t.Data, t.Next = data, q.Offset+int64(len(data))
 	}
 	t.End = len(t.Data) == 0 && j.Status.Terminal()
 	return t, nil
+}
+
+// stretch reads at most so many bytes of a file from an offset. Behind its end, and
+// where there is no file yet, there are none.
+func stretch(path string, offset int64, most int) ([]byte, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || info.Size() <= offset {
+		return nil, err
+	}
+	b := make([]byte, min(int64(most), info.Size()-offset))
+	n, err := f.ReadAt(b, offset)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return b[:n], err
 }

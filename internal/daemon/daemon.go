@@ -266,10 +266,12 @@ func (d *daemon) hosts() []string {
 	return hosts
 }
 
+var errNotReady = fault.Sentinel(fault.Unavailable, "not_ready", "The daemon is not ready.")
+
 func (d *daemon) ready(ctx context.Context) error {
 	for _, l := range d.loops {
 		if err := l.hangs(); err != nil {
-			return fault.New(fault.Unavailable, "Not ready: %s.", err)
+			return errNotReady.Say("Not ready: %s.", err)
 		}
 	}
 	_, err := token.List(ctx, d.st, token.Query{Space: event.MainSpace, Limit: 1})

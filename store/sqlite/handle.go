@@ -179,6 +179,8 @@ func (h *handle) ready() error {
 	return nil
 }
 
+var errUnreadable = fault.Sentinel(fault.Unavailable, "store_unreadable", "The store could not be read.")
+
 // settle turns a statement's error into what its caller is told. A transaction
 // that ended under the statement is said first: nothing in it will last.
 func (h *handle) settle(sql string, err error) error {
@@ -197,7 +199,7 @@ func (h *handle) settle(sql string, err error) error {
 	case isStore(err) && h.b != nil:
 		return txn.ErrNotCommitted.Because(err)
 	case isStore(err):
-		return fault.New(fault.Unavailable, "The store could not be read.").Because(err)
+		return errUnreadable.Because(err)
 	}
 	return err
 }
