@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"net/url"
 	"path"
 	"runtime/debug"
 	"strings"
@@ -90,7 +89,7 @@ func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 var noRoute = &route{}
 
 func (s *Server) admit(w *response, r *http.Request) (*route, *http.Request, error) {
-	if !s.hosts[r.Host] {
+	if !s.hosts.knows(r) {
 		return noRoute, r, ErrHost
 	}
 	if err := sameSite(r); err != nil {
@@ -119,31 +118,6 @@ func (s *Server) admit(w *response, r *http.Request) (*route, *http.Request, err
 		return to, r, err
 	}
 	return to, r.WithContext(context.WithValue(r.Context(), callerKey{}, c)), nil
-}
-
-var crossOrigin = http.NewCrossOriginProtection()
-
-// sameSite refuses what a page of another site sent. The standard library's check
-// lets every GET pass, and whatever has neither header.
-func sameSite(r *http.Request) error {
-	if crossOrigin.Check(r) != nil {
-		return ErrCrossSite
-	}
-	switch r.Header.Get("Sec-Fetch-Site") {
-	case "", "none", "same-origin":
-	default:
-		return ErrCrossSite
-	}
-	if len(r.Header.Values("Origin")) > 1 {
-		return ErrCrossSite
-	}
-	if o := r.Header.Get("Origin"); o != "" {
-		u, err := url.Parse(o)
-		if err != nil || u.Host != r.Host {
-			return ErrCrossSite
-		}
-	}
-	return nil
 }
 
 // route finds the operation of exactly this path. Nothing is cleaned, redirected or

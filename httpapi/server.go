@@ -42,7 +42,8 @@ type Config struct {
 	// answers have paths.
 	URL string
 	// Hosts are the names, with their ports, that the server goes by; a request for any
-	// other is refused. Default: none but "placet", over a socket.
+	// other is refused. Case does not matter, and ports 80 and 443 may be left out.
+	// Default: none but [SocketHost], over a Unix socket.
 	Hosts []string
 	// MayOwn lets a principal decide what it asked for itself. Default: it cannot.
 	MayOwn bool
@@ -72,7 +73,7 @@ type Server struct {
 	mux     *http.ServeMux
 	api     huma.API
 	routes  map[string]*route // by the mux's pattern
-	hosts   map[string]bool
+	hosts   hosts
 	metrics *metrics
 
 	patience patience
@@ -99,20 +100,14 @@ func New(c Config) (*Server, error) {
 	}
 	s := &Server{
 		c: c, calls: c.Calls.Server(Origin), mux: http.NewServeMux(), routes: map[string]*route{},
-		hosts: map[string]bool{SocketHost: true}, metrics: newMetrics(), patience: usualPatience(),
+		hosts: hostsOf(c.Hosts), metrics: newMetrics(), patience: usualPatience(),
 		callWaits: callWaits{of: map[string]*callWait{}},
-	}
-	for _, h := range c.Hosts {
-		s.hosts[h] = true
 	}
 	s.stopping, s.stop = context.WithCancelCause(context.Background())
 	s.api = humago.New(s.mux, humaConfig())
 	s.register()
 	return s, nil
 }
-
-// SocketHost is the host of requests over the Unix socket.
-const SocketHost = "placet"
 
 func humaConfig() huma.Config {
 	c := huma.DefaultConfig("Placet", "1")
