@@ -73,6 +73,11 @@ type Starting struct {
 	Trigger        *job.Trigger      `json:"trigger,omitempty"`
 }
 
+func (b Starting) check() error {
+	_, err := b.spec()
+	return err
+}
+
 func (b Starting) spec() (job.Spec, error) {
 	s := job.Spec{Cwd: b.Cwd, Env: b.Env, SecretEnv: b.SecretEnv, Name: b.Name, Tags: b.Tags, Timeout: time.Duration(b.TimeoutSeconds) * time.Second}
 	if b.Trigger != nil {

@@ -4,9 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -188,15 +189,32 @@ func malformed(r *route, msg string, errs []error) error {
 		var d huma.ErrorDetailer
 		if errors.As(err, &d) {
 			e := d.ErrorDetail()
-			words = append(words, strings.TrimPrefix(fmt.Sprintf("%s: %s", e.Location, e.Message), ": "))
+			words = append(words, strings.TrimPrefix(cut(e.Location)+": "+reworded(e.Message), ": "))
 		}
 	}
 	if len(words) == 0 {
 		words = []string{msg}
 	}
-	err := ErrMalformed.Say("%s.", strings.Join(words, "; "))
-	if r.shape != "" {
-		err = err.Hint("Send %s.", r.shape)
+	return r.tell(ErrMalformed.Say("%s.", strings.Join(words, "; ")))
+}
+
+// exponent is a number as the library writes the larger ones of its limits.
+var exponent = regexp.MustCompile(`\d(\.\d+)?e\+\d+`)
+
+// reworded is the library's text as ours are: it says what was expected, in numbers
+// as people write them.
+func reworded(text string) string {
+	switch text {
+	case "invalid integer":
+		return "expected integer of at most 64 bits"
+	case "invalid boolean":
+		return "expected true or false"
 	}
-	return err
+	return exponent.ReplaceAllStringFunc(text, func(n string) string {
+		f, err := strconv.ParseFloat(n, 64)
+		if err != nil {
+			return n
+		}
+		return strconv.FormatFloat(f, 'f', -1, 64)
+	})
 }

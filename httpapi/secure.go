@@ -14,7 +14,7 @@ import (
 )
 
 // ServeHTTP admits a request (the host's name, the site it comes from, the whole path,
-// the token, the scope, and only then the body) and carries out its operation.
+// the token, the scope, the parameters, and only then the body) and carries out its operation.
 func (s *Server) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	w := &response{ResponseWriter: rw, patience: s.patience, unread: hasBody(r)}
 	began := time.Now()
@@ -96,28 +96,42 @@ func (s *Server) admit(w *response, r *http.Request) (*route, *http.Request, err
 		return noRoute, r, err
 	}
 	to, err := s.route(w, r)
-	if err != nil || to.open {
-		return to, r, err
-	}
-	c, err := s.authenticate(r)
 	if err != nil {
 		return to, r, err
 	}
+	c := caller{&token.Token{}}
+	if !to.open {
+		if c, err = s.prove(to, r); err != nil {
+			return to, r, err
+		}
+	}
+	if err := checkParams(to, r); err != nil {
+		return to, r, err
+	}
+	if err := w.takeBody(to, r); err != nil {
+		return to, r, to.tell(err)
+	}
+	return to, r.WithContext(context.WithValue(r.Context(), callerKey{}, c)), nil
+}
+
+// prove finds out who sent a request, and that they may do this.
+func (s *Server) prove(to *route, r *http.Request) (caller, error) {
+	c, err := s.authenticate(r)
+	if err != nil {
+		return c, err
+	}
 	if !to.allows(c.Scope) {
-		return to, r, ErrScope.Say("A token with scope %s may not do that.", c.Scope).Hint("It needs %s.", scopesOf(to))
+		return c, ErrScope.Say("A token with scope %s may not do that.", c.Scope).Hint("It needs %s.", scopesOf(to))
 	}
 	if c.JobID != "" {
 		if err := s.jobIsOn(r.Context(), c); err != nil {
-			return to, r, err
+			return c, err
 		}
 		if !to.jobs {
-			return to, r, ErrScope.Say("The token of job %s is good for that job only.", c.JobID)
+			return c, ErrScope.Say("The token of job %s is good for that job only.", c.JobID)
 		}
 	}
-	if err := w.readBody(r); err != nil {
-		return to, r, err
-	}
-	return to, r.WithContext(context.WithValue(r.Context(), callerKey{}, c)), nil
+	return c, nil
 }
 
 // route finds the operation of exactly this path. Nothing is cleaned, redirected or

@@ -2,8 +2,10 @@ package httpapi
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
+	"reflect"
 	"sync"
 	"time"
 
@@ -212,6 +214,7 @@ type route struct {
 	jobs         bool          // also with a job's own token, which is good for that job only
 	status       int           // of success; 0: 200
 	shape        string        // of the body, told to whoever sends another
+	takes                      // what it takes; add fills it in
 }
 
 func (r *route) pattern() string { return r.method + " " + r.path }
@@ -236,8 +239,17 @@ var (
 	admins    = []token.Scope{}
 )
 
+// tell adds to a refusal of a body what to send.
+func (r *route) tell(err error) error {
+	if f := fault.From(err); errors.Is(f, ErrMalformed) && f.Advice == "" && r.shape != "" {
+		return f.Hint("Send %s.", r.shape)
+	}
+	return err
+}
+
 // add registers an operation. What it returns as an error becomes a problem.
 func add[I, O any](s *Server, r route, fn func(context.Context, caller, *I) (*O, error)) {
+	r.takes = takesOf(reflect.TypeFor[I]())
 	s.routes[r.pattern()] = &r
 	huma.Register(s.api, s.operation(&r), func(ctx context.Context, in *I) (*O, error) {
 		out, err := fn(ctx, callerOf(ctx), in)
