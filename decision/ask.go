@@ -23,7 +23,7 @@ type AskedAt struct {
 // Ask asks a question for a job (spec 3.2). Nothing is stored on an error: [ErrUsage]
 // and [ErrTooLarge] for what cannot be asked, [ErrNotFound] without such a job,
 // [ErrRunState] for one that has ended, [ErrTooManyPending] at its limits,
-// [ErrChoiceConflict] where the idempotency key stands for another question.
+// [ErrKeyConflict] where the idempotency key stands for another question.
 func (o Operator) Ask(ctx context.Context, space, jobID string, q Asking) (AskedAt, error) {
 	q, err := q.Checked()
 	if err != nil {
@@ -77,7 +77,7 @@ func (o Operator) ask(tx Tx, space string, owner Ref, q Asking) (AskedAt, error)
 // key is answered with that one.
 func asked(tx Tx, d Decision, q Asking) (AskedAt, error) {
 	if !d.sameQuestion(q) {
-		return AskedAt{}, ErrChoiceConflict.Say("The idempotency key %q was used for another question, %s.", q.IdempotencyKey, d.ID).
+		return AskedAt{}, ErrKeyConflict.Say("The idempotency key %q was used for another question, %s.", q.IdempotencyKey, d.ID).
 			Hint("Use a new key for a new question.")
 	}
 	es, err := tx.Events(event.Query{Stream: d.Owner.Stream(), Types: []event.Type{event.DecisionRequested}, Subject: d.ID, Limit: 1})
@@ -150,15 +150,16 @@ func (o Operator) tryInput(ctx context.Context, id string, input []byte) (checke
 	return d.Digest, s.Check(input), nil
 }
 
-// WithdrawQuestion takes a pending question back. Once more is fine. On an error
-// nothing is changed: [ErrNotFound], [ErrExpired], [ErrNotPending] where it is
-// answered, [ErrForbidden] where another principal asked it.
-func (o Operator) WithdrawQuestion(ctx context.Context, jobID, decisionID, by string) (Decision, error) {
-	if err := CheckAnswer(Answer{By: by}); err != nil {
+// WithdrawQuestion takes a pending question back; the note is kept with it. Once more
+// is fine and changes nothing. On an error nothing is changed: [ErrNotFound],
+// [ErrExpired], [ErrNotPending] where it is answered, [ErrForbidden] where another
+// principal asked it.
+func (o Operator) WithdrawQuestion(ctx context.Context, jobID, decisionID, by, note string) (Decision, error) {
+	if err := CheckAnswer(Answer{By: by, Note: note}); err != nil {
 		return Decision{}, err
 	}
 	return o.run(ctx, target{decisionID, Question, jobID}, func(_ int64, waiting error) Command {
-		return Withdraw{By: by, Principal: o.Principal, MayOwn: o.MayOwn, Waiting: waiting}
+		return Withdraw{By: by, Principal: o.Principal, Note: note, MayOwn: o.MayOwn, Waiting: waiting}
 	})
 }
 

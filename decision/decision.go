@@ -136,6 +136,9 @@ type Decision struct {
 	GrantExpiresAt   time.Time
 	Epoch            int64 // life of the store in which it was asked, or decided
 
+	WithdrawnBy        string // who took it back, and who that was proved to be
+	WithdrawnPrincipal string
+
 	SettledAt  time.Time // when it stopped being pending
 	ConsumedAt time.Time
 	ConsumedBy int64 // attempt that spent the grant

@@ -103,7 +103,7 @@ func (d Decision) notPending() *fault.Error {
 func (d Decision) errAnswered() *fault.Error {
 	switch d.Status {
 	case Withdrawn:
-		return ErrWithdrawn.Say("Question %s was withdrawn.", d.ID).With(d.Standing())
+		return ErrWithdrawn.Say("Question %s was withdrawn%s.", d.ID, byWhom(d)).With(d.Standing())
 	case Expired:
 		return d.errExpired()
 	}
@@ -129,7 +129,10 @@ func (d Decision) errExpired() *fault.Error {
 }
 
 func byWhom(d Decision) string {
-	if d.DecidedBy == "" {
+	switch {
+	case d.WithdrawnBy != "":
+		return " (by " + quote(d.WithdrawnBy) + " at " + d.SettledAt.UTC().Format(time.RFC3339) + ")"
+	case d.DecidedBy == "":
 		return ""
 	}
 	return " (decided by " + quote(d.DecidedBy) + " at " + d.DecidedAt.UTC().Format(time.RFC3339) + ")"

@@ -34,6 +34,8 @@ type Object struct {
 	EditedDigest     string            `json:"edited_digest,omitempty"`
 	EffectiveDigest  string            `json:"effective_digest,omitempty"`
 	Verified         *bool             `json:"verified,omitempty"`
+	WithdrawnBy      string            `json:"withdrawn_by,omitempty"`
+	WithdrawnAt      string            `json:"withdrawn_at,omitempty"`
 	ConsumedAt       string            `json:"consumed_at,omitempty"`
 	Metadata         map[string]string `json:"metadata,omitempty"`
 }
@@ -54,6 +56,9 @@ func (d Decision) Object() Object {
 	}
 	if d.DecidedBy != "" {
 		o.Verified = &d.Verified
+	}
+	if d.Status == Withdrawn {
+		o.WithdrawnBy, o.WithdrawnAt = d.WithdrawnBy, txn.Stamp(d.SettledAt)
 	}
 	return o
 }

@@ -40,6 +40,8 @@ var (
 	ErrWithdrawn      = fault.Sentinel(fault.Conflict, "withdrawn", "This question was withdrawn.", ErrNotPending)
 	ErrExpired        = fault.Sentinel(fault.Expired, "expired", "This question has expired.", ErrNotPending)
 	ErrNotOffered     = fault.Sentinel(fault.Invalid, "not_offered", "This is not one of the options.")
+	// ErrKeyConflict: the idempotency key stands for another request.
+	ErrKeyConflict = fault.Sentinel(fault.Conflict, "key_conflict", "The idempotency key was used for another request.")
 	// ErrTooLarge: a question, answer or withdrawal is larger than its event may be.
 	ErrTooLarge = fault.Sentinel(fault.TooLarge, "too_large", "This is too large to be told of.")
 )

@@ -277,6 +277,7 @@ func (d Decision) withdraw(cmd Withdraw, now time.Time) (Change, error) {
 			Hint("Reject it instead.")
 	}
 	d.Status, d.Open, d.SettledAt, d.Note = Withdrawn, false, now, cmd.Note
+	d.WithdrawnBy, d.WithdrawnPrincipal = cmd.By, cmd.Principal
 	if d.Type == Question {
 		e := d.event(event.DecisionWithdrawn, cmd.By, withdrawnPayload{d.ID, cmd.By})
 		return Change{Next: d, Events: []event.Event{e}}, fits(e, MaxEventBytes)

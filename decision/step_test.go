@@ -393,6 +393,9 @@ func checkChange(t *testing.T, prev decision.Decision, ch decision.Change, now t
 	if (d.Status == decision.Consumed) != !d.ConsumedAt.IsZero() {
 		t.Errorf("%s, consumed at %v", d.Status, d.ConsumedAt)
 	}
+	if (d.Status == decision.Withdrawn) != (d.WithdrawnBy != "") {
+		t.Errorf("%s, withdrawn by %q", d.Status, d.WithdrawnBy)
+	}
 	if got := ch.Vote != nil; got != (prev.Status == decision.Pending && d.Choice != "") {
 		t.Errorf("vote: %v", got)
 	}
@@ -406,6 +409,7 @@ func checkChange(t *testing.T, prev decision.Decision, ch decision.Change, now t
 		d.Status, d.Open, d.SettledAt, d.ConsumedAt, d.ConsumedBy = "", false, time.Time{}, time.Time{}, 0
 		if prev.Status == decision.Pending {
 			d.Choice, d.DecidedBy, d.DecidedPrincipal, d.DecidedAt, d.Note, d.GrantExpiresAt, d.Epoch = "", "", "", time.Time{}, "", time.Time{}, 0
+			d.WithdrawnBy, d.WithdrawnPrincipal = "", ""
 		}
 		return d
 	}

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/httpapi"
@@ -257,4 +258,12 @@ func (w *world) loop() {
 		stop()
 		<-done
 	})
+}
+
+// endJob stops a job, and is fine with one that has ended.
+func (w *world) endJob(id string) {
+	w.t.Helper()
+	if _, err := w.jobs.Stop(context.Background(), id, "test", time.Millisecond); err != nil {
+		w.t.Errorf("stop %s: %v", id, err)
+	}
 }

@@ -22,12 +22,12 @@ type Question struct {
 	Status     decision.Status `json:"status"`
 	Choice     decision.Choice `json:"choice,omitempty"`
 	Input      json.RawMessage `json:"input,omitempty"`
-	By         string          `json:"by,omitempty"`
+	By         string          `json:"by,omitempty" doc:"who answered it or took it back"`
 	Principal  string          `json:"principal,omitempty"`
 	Note       string          `json:"note,omitempty"`
 	CreatedAt  string          `json:"created_at"`
 	ExpiresAt  string          `json:"expires_at,omitempty"`
-	ResolvedAt string          `json:"resolved_at,omitempty"`
+	ResolvedAt string          `json:"resolved_at,omitempty" doc:"when it was answered or taken back"`
 	Cursor     event.Cursor    `json:"cursor,omitempty" doc:"where to wait from; in the answer to asking"`
 }
 
@@ -36,6 +36,9 @@ func questionObject(d decision.Decision) Question {
 		DecisionID: d.ID, JobID: d.Owner.ID, Prompt: d.Prompt, Options: d.Options, Status: d.Status, Choice: d.Choice,
 		By: d.DecidedBy, Principal: d.DecidedPrincipal, Note: d.Note,
 		CreatedAt: txn.Stamp(d.CreatedAt), ExpiresAt: txn.Stamp(d.ExpiresAt), ResolvedAt: txn.Stamp(d.DecidedAt),
+	}
+	if d.Status == decision.Withdrawn {
+		q.By, q.Principal, q.ResolvedAt = d.WithdrawnBy, d.WithdrawnPrincipal, txn.Stamp(d.SettledAt)
 	}
 	if json.Valid(d.Form) {
 		q.Form = d.Form
@@ -147,9 +150,10 @@ func (s *Server) withdrawQuestion(ctx context.Context, c caller, in *withdrawQue
 	if _, err := s.readJob(ctx, c, in.ID); err != nil {
 		return nil, err
 	}
+	n := in.Body.orNone()
 	op := s.operator(c)
 	op.MayOwn = c.manages()
-	d, err := op.WithdrawQuestion(ctx, in.ID, in.Token, c.byOr(in.Body.orNone().By))
+	d, err := op.WithdrawQuestion(ctx, in.ID, in.Token, c.byOr(n.By), n.Note)
 	return answer(questionObject(d), err)
 }
 

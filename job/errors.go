@@ -11,8 +11,7 @@ var (
 	ErrUsage          = decision.ErrUsage
 	ErrRunState       = decision.ErrRunState
 	ErrTooManyPending = decision.ErrTooManyPending
-	// ErrKeyConflict: the idempotency key stands for another request.
-	ErrKeyConflict = fault.Sentinel(fault.Conflict, "key_conflict", "The idempotency key was used for another request.")
+	ErrKeyConflict    = decision.ErrKeyConflict
 	// ErrNotReached: the job's runner did not answer; whether it heard is not known.
 	ErrNotReached = fault.Sentinel(fault.Unavailable, "runner_not_reached", "The job's runner did not answer.")
 	// ErrRefused: the job's runner heard and did not do it.

@@ -101,6 +101,31 @@ func TestQuestion(t *testing.T) {
 }
 
 // An idempotency key answers only in the space of the job that it was used for.
+// A question's key that comes again with other content is a conflict of keys: the
+// question itself still waits.
+func TestQuestionKeyUsedAgain(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	j := w.start(command("echo"))
+	ask := decision.Asking{Prompt: "Go on?", By: "bot", IdempotencyKey: "k"}
+	first, err := w.op.Ask(w.ctx, "main", j.ID, ask)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := w.op.Ask(w.ctx, "main", j.ID, ask)
+	if err != nil || again.ID != first.ID || again.Cursor != first.Cursor {
+		t.Errorf("the same again: %+v, %v", again, err)
+	}
+	ask.Prompt = "Stop?"
+	_, err = w.op.Ask(w.ctx, "main", j.ID, ask)
+	if !errors.Is(err, decision.ErrKeyConflict) || !errors.Is(err, job.ErrKeyConflict) || errors.Is(err, decision.ErrNotPending) || errors.Is(err, decision.ErrChoiceConflict) {
+		t.Errorf("another question: %v", err)
+	}
+	if now := w.get(j.ID); now.Pending != 1 {
+		t.Errorf("%d questions wait", now.Pending)
+	}
+}
+
 func TestAKeyIsNoDoorToAnotherSpace(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
@@ -222,7 +247,7 @@ func TestQuestionExpires(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if _, err := w.op.WithdrawQuestion(w.ctx, j.ID, q.ID, "bot"); !errors.Is(err, decision.ErrExpired) {
+	if _, err := w.op.WithdrawQuestion(w.ctx, j.ID, q.ID, "bot", ""); !errors.Is(err, decision.ErrExpired) {
 		t.Errorf("a withdrawal that is late: %v", err)
 	}
 	if now := w.get(j.ID); now.Status != job.Running || now.Pending != 0 || now.Questions != 2 {

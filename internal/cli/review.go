@@ -139,8 +139,11 @@ func (p page) approvalFacts(s shownApproval, req request.Request) []fact {
 		}
 		fs = append(fs, fact{"metadata", p.foreign(k + ": " + word)})
 	}
+	if d.Status == decision.Withdrawn {
+		fs = append(fs, fact{"withdrawn", own(stamp(d.SettledAt) + by(d.WithdrawnBy))})
+	}
 	if d.DecidedBy == "" {
-		return fs
+		return append(fs, fact{"note", p.foreign(d.Note)})
 	}
 	return append(fs,
 		fact{"decided", own(string(d.Choice) + " at " + stamp(d.DecidedAt) + by(d.DecidedBy))},

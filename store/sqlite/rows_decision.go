@@ -12,7 +12,7 @@ const (
 		args_digest, spent_digest, reason, forbid_edits, run_id, call_id, step_id, node, tool, requested_by, metadata, created_at,
 		expires_at, grant_ttl, status, open, needs, choice, decided_by, decided_principal, decided_at, verified, note, edited_args,
 		edited_digest, effective_digest, grant_expires_at, epoch, settled_at, consumed_at, consumed_by, version,
-		prompt, options, form, idempotency_key, input`
+		prompt, options, form, idempotency_key, input, withdrawn_by, withdrawn_principal`
 	// askedColumns are what a decision has when it is asked; the others begin with their defaults.
 	askedColumns = `id, space, type, owner_kind, owner_id, n, kind, capability, presentation, request, digest, spec_digest,
 		args_digest, spent_digest, reason, forbid_edits, run_id, call_id, step_id, node, tool, requested_by, metadata, created_at,
@@ -70,6 +70,7 @@ func scanDecision(r row) (decision.Decision, error) {
 		EditedArgs: r.bytes(35), EditedDigest: r.str(36), EffectiveDigest: r.str(37), GrantExpiresAt: r.time(38), Epoch: r.int(39),
 		SettledAt: r.time(40), ConsumedAt: r.time(41), ConsumedBy: r.int(42), Version: r.int(43),
 		Prompt: string(r.bytes(44)), Options: options, Form: r.bytes(46), IdempotencyKey: r.str(47), Input: r.bytes(48),
+		WithdrawnBy: r.str(49), WithdrawnPrincipal: r.str(50),
 	}, err
 }
 
@@ -102,6 +103,7 @@ func asAsked(d decision.Decision) decision.Decision {
 	d.DecidedBy, d.DecidedPrincipal, d.DecidedAt, d.Verified, d.Note = "", "", time.Time{}, false, ""
 	d.Input, d.EditedArgs, d.EditedDigest, d.EffectiveDigest = nil, nil, "", ""
 	d.GrantExpiresAt, d.SettledAt, d.ConsumedAt, d.ConsumedBy = time.Time{}, time.Time{}, time.Time{}, 0
+	d.WithdrawnBy, d.WithdrawnPrincipal = "", ""
 	return d
 }
 
@@ -124,6 +126,8 @@ func (x rows) UpdateDecision(prev, d decision.Decision, whole bool) (bool, error
 	u.time(`settled_at`, prev.SettledAt, d.SettledAt)
 	u.time(`consumed_at`, prev.ConsumedAt, d.ConsumedAt)
 	u.int(`consumed_by`, prev.ConsumedBy, d.ConsumedBy)
+	u.str(`withdrawn_by`, prev.WithdrawnBy, d.WithdrawnBy)
+	u.str(`withdrawn_principal`, prev.WithdrawnPrincipal, d.WithdrawnPrincipal)
 	u.time(`due_at`, dueAt(prev), dueAt(d))
 	u.where(`id = ? AND status = ? AND digest = ? AND version = ?`, prev.ID, string(prev.Status), prev.Digest, prev.Version)
 	if whole {

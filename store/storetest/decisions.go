@@ -36,20 +36,20 @@ func decisions(t *testing.T, b Backend) {
 func decisionReadBack(w *world) {
 	c := w.insertCall(parkedCall())
 	full := spentDecision(pendingDecision(c))
-	answered := answeredQuestion(c)
-	whole(w, full, pendingDecision(c), answered)
+	answered, withdrawn := answeredQuestion(c), takenBack(c)
+	whole(w, full, pendingDecision(c), answered, withdrawn)
 	bare := decision.Decision{
 		ID: "apr_bare", Space: c.Space, Type: decision.Question, Owner: c.Root(), N: 3, Needs: 1, Status: decision.Pending,
 		CreatedAt: moment(0), Version: 1,
 	}
 	second := pendingDecision(c)
 	second.N = 2
-	for _, d := range []*decision.Decision{&full, &second, &bare, &answered} {
+	for _, d := range []*decision.Decision{&full, &second, &bare, &answered, &withdrawn} {
 		got := w.insertDecision(*d)
 		d.Version = got.Version // it only ever grows
 		w.same(*d, got)
 	}
-	for _, d := range []decision.Decision{full, second, bare, answered} {
+	for _, d := range []decision.Decision{full, second, bare, answered, withdrawn} {
 		w.same(d, read(w, func(tx store.Tx) (decision.Decision, error) { return tx.LockDecision(d.ID) }))
 		w.same([]decision.Decision{d}, read(w, func(tx store.Tx) ([]decision.Decision, error) {
 			return tx.Decisions(decision.Query{Space: d.Space, Prefix: d.ID})
@@ -238,6 +238,7 @@ func decisionImpossible(w *world) {
 		"consumed without time":  func(d *decision.Decision) { *d = spentDecision(*d); d.ConsumedAt = time.Time{} },
 		"edited without digest":  func(d *decision.Decision) { *d = spentDecision(*d); d.EditedDigest = "" },
 		"consumed while pending": func(d *decision.Decision) { d.ConsumedAt = moment(1) },
+		"taken back but pending": func(d *decision.Decision) { d.WithdrawnBy = "Ana" },
 	} {
 		next := d
 		spoil(&next)

@@ -116,6 +116,14 @@ func answeredQuestion(c call.Call) decision.Decision {
 	}
 }
 
+// takenBack is an approval that who asked for it withdrew.
+func takenBack(c call.Call) decision.Decision {
+	d := pendingDecision(c)
+	d.N, d.Status, d.Open, d.SettledAt, d.Note = 5, decision.Withdrawn, false, moment(3), "not needed"
+	d.WithdrawnBy, d.WithdrawnPrincipal = "Ana", "agent:ana"
+	return d
+}
+
 // insertDecision writes an approval below a call that exists.
 func (w *world) insertDecision(d decision.Decision) decision.Decision {
 	w.Helper()

@@ -324,6 +324,8 @@ CREATE TABLE decision(
   consumed_by       INTEGER NOT NULL DEFAULT 0,
   due_at            INTEGER, -- when it has to expire, while it still can
   version           INTEGER NOT NULL DEFAULT 1,
+  withdrawn_by        TEXT  NOT NULL DEFAULT '', -- who took it back
+  withdrawn_principal TEXT  NOT NULL DEFAULT '',
   UNIQUE (owner_kind, owner_id, n),
   CHECK (status = 'pending' OR status = 'approved' OR status = 'rejected' OR status = 'consumed' OR status = 'expired'
     OR status = 'withdrawn' OR status = 'superseded' OR status = 'resolved'),
@@ -334,7 +336,8 @@ CREATE TABLE decision(
   CHECK (status <> 'approved' OR choice = 'approve'),
   CHECK (status <> 'rejected' OR choice = 'reject'),
   CHECK ((status = 'consumed') = (consumed_at IS NOT NULL)),
-  CHECK ((edited_args IS NULL) = (edited_digest = ''))
+  CHECK ((edited_args IS NULL) = (edited_digest = '')),
+  CHECK (status = 'withdrawn' OR withdrawn_by = '' AND withdrawn_principal = '')
 ) STRICT;
 
 CREATE INDEX decision_pending ON decision(space, id) WHERE status = 'pending';

@@ -1,0 +1,51 @@
+package httpapi_test
+
+import (
+	"strings"
+	"testing"
+)
+
+// ask starts a job that waits for its input, and asks a question for it.
+func (w *world) ask(body string) (job, question reply) {
+	w.t.Helper()
+	job = w.want(w.do("agent", "POST", "/v1/jobs", `{"command":["cat"]}`), 201)
+	w.t.Cleanup(func() { w.endJob(job.get("job_id")) })
+	return job, w.want(w.do("agent", "POST", "/v1/jobs/"+job.get("job_id")+"/decision", body), 201)
+}
+
+// Who took a question back, when and why stays on its row and is in no event.
+func TestWithdrawnQuestionSaysByWhomAndWhy(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	j, q := w.ask(`{"prompt":"Go on?"}`)
+	door := "/v1/jobs/" + j.get("job_id") + "/decision/" + q.get("decision_id") + "/withdraw"
+	w.want(w.do("agent", "POST", door, `{"note":"`+strings.Repeat("a", 10_001)+`"}`), 400, "reason", "usage")
+	first := w.want(w.do("agent", "POST", door, `{"by":"ana","note":"not needed any more"}`), 200,
+		"status", "withdrawn", "by", "ana", "principal", "agent", "note", "not needed any more")
+	if first.get("resolved_at") == "" {
+		t.Errorf("not when: %s", first.text)
+	}
+	w.want(w.do("agent", "POST", door, `{"by":"bo","note":"another"}`), 200, "by", "ana", "note", "not needed any more")
+	w.want(w.do("reviewer", "GET", "/v1/decisions/"+q.get("decision_id"), ""), 200,
+		"by", "ana", "principal", "agent", "note", "not needed any more", "resolved_at", first.get("resolved_at"))
+	refused := w.want(w.do("reviewer", "POST", strings.TrimSuffix(door, "withdraw")+"resolve", `{"choice":"approve"}`), 409, "reason", "withdrawn")
+	if !strings.Contains(refused.get("detail"), `by "ana"`) {
+		t.Errorf("the refusal does not name who: %s", refused.text)
+	}
+	events := w.want(w.do("agent", "GET", "/v1/jobs/"+j.get("job_id")+"/events", ""), 200)
+	if !strings.Contains(events.text, `"decision_withdrawn"`) || strings.Contains(events.text, "not needed") {
+		t.Errorf("events: %s", events.text)
+	}
+}
+
+// A job's end takes its questions back, in nobody's name.
+func TestQuestionOfAnEndedJob(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	j, q := w.ask(`{"prompt":"Go on?"}`)
+	w.endJob(j.get("job_id"))
+	r := w.want(w.do("agent", "GET", "/v1/decisions/"+q.get("decision_id"), ""), 200, "status", "withdrawn", "by", "system", "note", "The job has ended.")
+	if r.get("resolved_at") == "" || r.body["principal"] != nil {
+		t.Errorf("%s", r.text)
+	}
+}
