@@ -293,7 +293,7 @@ func (s *Server) startJob(ctx context.Context, c caller, in *startIn) (*body[Job
 	if err != nil {
 		return nil, err
 	}
-	j, err := s.c.Jobs.Start(ctx, job.Starting{Spec: spec, IdempotencyKey: in.Body.IdempotencyKey, Principal: c.Principal})
+	j, err := s.c.Jobs.Start(ctx, job.Starting{Spec: spec, IdempotencyKey: in.Body.IdempotencyKey, Principal: c.Principal, OwnTrigger: !c.reads()})
 	return answer(jobObject(j), err)
 }
 

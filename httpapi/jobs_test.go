@@ -78,3 +78,43 @@ func TestAJobsToken(t *testing.T) {
 	w.want(w.do("operator", "POST", "/v1/jobs/cleanup", `{"older_than_seconds":0}`), 200)
 	w.want(w.do("agent", "GET", "/v1/jobs/"+one.get("job_id"), ""), 404)
 }
+
+// A wait for a question that the job does not have says which, and of which job.
+func TestWaitForAnUnknownQuestion(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	one, _ := w.ask(`{"prompt":"?"}`)
+	_, q := w.ask(`{"prompt":"?"}`)
+	p := w.park("agent")
+	for _, id := range []string{"dec_x", q.get("decision_id"), p.get("approval_id")} {
+		r := w.want(w.do("agent", "POST", "/v1/jobs/"+one.get("job_id")+"/wait", fmt.Sprintf(`{"decision_id":%q}`, id)), 404, "reason", "not_found")
+		if want := "Job " + one.get("job_id") + " has no question " + id + "."; r.get("detail") != want {
+			t.Errorf("%q, want %q", r.get("detail"), want)
+		}
+	}
+}
+
+// A trigger on a job that the caller does not see is answered as one on no job at all.
+func TestTriggerOnAnothersJob(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.tokens["other"] = w.token(token.Agent, "other")
+	j, _ := w.ask(`{"prompt":"?"}`)
+	id := j.get("job_id")
+	start := func(as, on string) reply {
+		return w.do(as, "POST", "/v1/jobs", fmt.Sprintf(`{"command":["true"],"trigger":{"job_id":%q,"status":"completed"}}`, on))
+	}
+	for _, on := range []string{id, "job_x"} {
+		r := w.want(start("other", on), 404, "reason", "not_found")
+		if want := "There is no job " + on + "."; r.get("detail") != want {
+			t.Errorf("%q, want %q", r.get("detail"), want)
+		}
+	}
+	for _, as := range []string{"agent", "admin"} {
+		waits := w.want(start(as, id), 201, "status", "queued")
+		w.endJob(waits.get("job_id"))
+	}
+	if r := w.want(w.do("other", "GET", "/v1/jobs", ""), 200); len(r.body["jobs"].([]any)) > 0 {
+		t.Errorf("a refused job was made: %s", r.text)
+	}
+}

@@ -33,6 +33,9 @@ type Starting struct {
 	// IdempotencyKey makes a repeat of the same request answer with the first job.
 	IdempotencyKey string
 	Principal      string // who starts it, as proved; empty: not known
+	// OwnTrigger takes as a trigger only a job that the same principal started: any
+	// other is as if it were not there.
+	OwnTrigger bool
 }
 
 // Start makes a job and launches it, unless its trigger holds it up. It returns the
@@ -51,7 +54,7 @@ func (s *Supervisor) Start(ctx context.Context, r Starting) (Job, error) {
 	}
 	token, done := launchingNow()
 	defer done()
-	j, made, err := s.create(ctx, j, token)
+	j, made, err := s.create(ctx, j, token, r.OwnTrigger)
 	if err != nil {
 		return Job{}, err
 	}
@@ -64,7 +67,7 @@ func (s *Supervisor) Start(ctx context.Context, r Starting) (Job, error) {
 	return s.stored(context.WithoutCancel(ctx), j.ID)
 }
 
-func (s *Supervisor) create(ctx context.Context, j Job, token string) (got Job, made bool, err error) {
+func (s *Supervisor) create(ctx context.Context, j Job, token string, own bool) (got Job, made bool, err error) {
 	for range 3 {
 		err = s.update(ctx, func(tx Tx) error {
 			got, made = Job{}, false
@@ -78,6 +81,11 @@ func (s *Supervisor) create(ctx context.Context, j Job, token string) (got Job, 
 					return err
 				}
 			}
+			if own {
+				if err := s.ownTrigger(tx, j); err != nil {
+					return err
+				}
+			}
 			made = true
 			got, err = s.insert(tx, j, token)
 			return err
@@ -87,6 +95,19 @@ func (s *Supervisor) create(ctx context.Context, j Job, token string) (got Job, 
 		}
 	}
 	return got, made, err
+}
+
+// ownTrigger refuses a trigger on somebody else's job as one on no job at all.
+func (s *Supervisor) ownTrigger(tx Tx, j Job) error {
+	t := j.Spec.Trigger
+	if t.JobID == "" {
+		return nil
+	}
+	before, err := s.job(tx, t.JobID)
+	if err == nil && (j.Principal == "" || before.Principal != j.Principal) {
+		err = ErrNotFound.Say("There is no job %s.", t.JobID)
+	}
+	return err
 }
 
 // insert writes a new job, and claims it at once where nothing holds it up: nobody

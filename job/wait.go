@@ -109,14 +109,11 @@ func WaitApart(ctx context.Context, s txn.Store, space string, w Waiting) (*Wait
 	return &a.Got, nil
 }
 
-// without says in a job's words why there is no answer.
+// without says why there is no answer: a shutdown is one.
 func (got *Waited) without(ctx context.Context, err error) error {
-	switch {
-	case errors.Is(context.Cause(ctx), ErrShutdown):
+	if errors.Is(context.Cause(ctx), ErrShutdown) {
 		got.Result = GotShutdown
 		return nil
-	case errors.Is(err, event.ErrNoStream):
-		return ErrNotFound
 	}
 	return err
 }
@@ -137,7 +134,16 @@ func Await(ctx context.Context, s txn.Store, space string, w Waiting, done func(
 		done(Waited{Result: GotEnd, Cursor: w.After}, nil)
 		return func() (event.Cursor, bool) { return "", false }, nil
 	}
-	return event.Await(ctx, s, m.of(w), func(got event.Waited, err error) { done(m.answer(got, err)) })
+	stop, err = event.Await(ctx, s, m.of(w), func(got event.Waited, err error) { done(m.answer(got, err)) })
+	return stop, m.inWords(err)
+}
+
+// inWords says in a job's words that its stream is gone: it was cleaned up meanwhile.
+func (m *matcher) inWords(err error) error {
+	if errors.Is(err, event.ErrNoStream) {
+		return ErrNotFound.Say("There is no job %s.", m.jobID)
+	}
+	return err
 }
 
 func (m *matcher) of(w Waiting) event.Waiting {
@@ -147,7 +153,7 @@ func (m *matcher) of(w Waiting) event.Waiting {
 func (m *matcher) answer(got event.Waited, err error) (Waited, error) {
 	switch {
 	case err != nil:
-		return Waited{Cursor: got.Cursor}, err
+		return Waited{Cursor: got.Cursor}, m.inWords(err)
 	case got.Outcome == event.TimedOut:
 		return Waited{Result: GotTimeout, Cursor: got.Cursor}, nil
 	}
@@ -156,6 +162,7 @@ func (m *matcher) answer(got event.Waited, err error) (Waited, error) {
 
 // matcher is a wait that has been checked.
 type matcher struct {
+	jobID      string
 	types      []event.Type
 	names      []string // of printed events
 	decisionID string
@@ -177,7 +184,7 @@ func (w *Waiting) matcher() (*matcher, error) {
 	if err := CheckTypes(w.Types); err != nil {
 		return nil, err
 	}
-	m := &matcher{decisionID: w.DecisionID, progress: w.Progress}
+	m := &matcher{jobID: w.JobID, decisionID: w.DecisionID, progress: w.Progress}
 	for _, t := range w.Types {
 		if name, ok := strings.CutPrefix(t, outputPrefix); ok {
 			m.names = append(m.names, name)
@@ -245,11 +252,11 @@ func (m *matcher) ended(ctx context.Context, s txn.Store, space string, w *Waiti
 		}
 		if m.decisionID != "" {
 			d, err := tx.Decision(m.decisionID)
+			if errors.Is(err, ErrNotFound) || err == nil && d.Owner != j.Ref() {
+				err = ErrNotFound.Say("Job %s has no question %s.", j.ID, m.decisionID)
+			}
 			if err != nil {
 				return err
-			}
-			if d.Owner != j.Ref() {
-				return ErrNotFound.Say("Job %s has no question %s.", j.ID, d.ID)
 			}
 		}
 		over = j.Status.Terminal() && w.After == event.CursorAt(j.Head)
