@@ -89,7 +89,7 @@ func asked(tx Tx, d Decision, q Asking) (AskedAt, error) {
 
 // Answering is an answer to a question.
 type Answering struct {
-	Choice string
+	Choice string // exactly one of the options; another Unicode form of it is another text
 	Input  []byte // what the form asks for, JSON; nil: nothing
 	By     string // recorded as given; not empty
 	Note   string
@@ -147,7 +147,7 @@ func (o Operator) tryInput(ctx context.Context, id string, input []byte) (checke
 	if err != nil {
 		return d.Digest, ErrUsage.Say("The form of question %s cannot be used as stored.", id).Because(err), nil
 	}
-	return d.Digest, s.Check(input), nil
+	return d.Digest, s.CheckInput(input), nil
 }
 
 // WithdrawQuestion takes a pending question back; the note is kept with it. Once more

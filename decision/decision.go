@@ -222,6 +222,14 @@ func Shorter(a, b time.Duration) time.Duration {
 	return a
 }
 
+// noun is what people call d, at the beginning of a sentence.
+func (d Decision) noun() string {
+	if d.Type == Question {
+		return "Question"
+	}
+	return "Approval"
+}
+
 // Binding recomputes the digest from the fields that it covers.
 func (d Decision) Binding() (string, error) {
 	if d.Type == Question {
@@ -234,6 +242,10 @@ func (d Decision) Binding() (string, error) {
 // [ErrApprovalHash] otherwise. It also holds the searchable ids against the request.
 func (d Decision) Intact() error {
 	got, err := d.Binding()
+	if (err != nil || got != d.Digest) && d.Type == Question {
+		return ErrApprovalHash.Say("The stored content of question %s does not match its digest.", d.ID).
+			Hint("It was altered in the store. Withdraw it and ask again.")
+	}
 	if err != nil || got != d.Digest {
 		return ErrApprovalHash.Say("The stored content of approval %s does not match its digest.", d.ID).
 			Hint("It was altered in the store. Reject it and ask again.")

@@ -31,9 +31,11 @@ func Moved(format string, args ...any) error {
 	return ErrMoved.Say(format+" changed in the meantime; nothing was written.", args...)
 }
 
-// Standing is the decision that stands, as an error carries it.
+// Standing is the decision that stands, as an error carries it: an approval or a
+// question, whose id is in ApprovalID or DecisionID.
 type Standing struct {
-	ApprovalID string    `json:"approval_id"`
+	ApprovalID string    `json:"approval_id,omitempty"`
+	DecisionID string    `json:"decision_id,omitempty"`
 	Status     Status    `json:"status"`
 	Choice     Choice    `json:"choice,omitempty"`
 	By         string    `json:"decided_by,omitempty"`
@@ -57,7 +59,13 @@ func (d Decision) Standing() Standing {
 	if y := at.Year(); y < 0 || y > 9999 { // altered by hand: JSON has no such time
 		at = time.Time{}
 	}
-	return Standing{d.ID, d.Status, d.Choice, d.DecidedBy, d.DecidedPrincipal, at, d.Note}
+	s := Standing{Status: d.Status, Choice: d.Choice, By: d.DecidedBy, Principal: d.DecidedPrincipal, At: at, Note: d.Note}
+	if d.Type == Question {
+		s.DecisionID = d.ID
+	} else {
+		s.ApprovalID = d.ID
+	}
+	return s
 }
 
 // StandingOf reads the standing decision out of an error such as
@@ -68,7 +76,7 @@ func StandingOf(err error) (Standing, bool) {
 		return Standing{}, false
 	}
 	var s Standing
-	if json.Unmarshal(e.Details, &s) != nil || s.ApprovalID == "" {
+	if json.Unmarshal(e.Details, &s) != nil || s.ApprovalID == "" && s.DecisionID == "" {
 		return Standing{}, false
 	}
 	return s, true
@@ -111,8 +119,12 @@ func (d Decision) errAnswered() *fault.Error {
 }
 
 func (d Decision) errClosed() *fault.Error {
+	show := "placet show"
+	if d.Owner.Kind == OwnerJob {
+		show = "placet job show"
+	}
 	return ErrRunState.Say("%s is %s and closed: what waited on it has ended.", d.ID, d.Status).
-		Hint("Look at it: placet show %s.", d.Owner.ID).With(d.Standing())
+		Hint("Look at it: %s %s.", show, d.Owner.ID).With(d.Standing())
 }
 
 func (d Decision) errExpired() *fault.Error {

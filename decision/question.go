@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/text/unicode/norm"
 
 	"github.com/placet-dev/placet/canon"
 	"github.com/placet-dev/placet/event"
@@ -49,7 +52,7 @@ var (
 // Asking is what a job asks of people.
 type Asking struct {
 	Prompt  string        // 1 to 10,000 characters, not blank
-	Options []string      // 1 to 50, of 1 to 200 characters; nil: approve and deny
+	Options []string      // 1 to 50, of 1 to 200 characters, kept and compared as they are; nil: approve and deny
 	Timeout time.Duration // whole seconds, 1 s to ten years; 0: it never expires
 	Form    []byte        // a flat JSON Schema of what else is asked for; nil: nothing
 	// IdempotencyKey makes a repeat of the same question answer with the first one.
@@ -204,13 +207,25 @@ func (d Decision) resolve(cmd Resolve, now time.Time) (Change, error) {
 		return Change{}, err
 	}
 	if !slices.Contains(d.Options, string(cmd.Choice)) {
-		return Change{}, ErrNotOffered.Say("Question %s does not offer %s.", d.ID, quote(string(cmd.Choice))).
-			Hint("It offers: %s.", quoteAll(d.Options))
+		return Change{}, d.errNotOffered(string(cmd.Choice))
 	}
 	if err := d.checkInput(cmd); err != nil {
 		return Change{}, err
 	}
 	return d.answer(cmd, now)
+}
+
+// errNotOffered shows where a choice only looks like an option: what was asked and what
+// is answered are compared by their characters.
+func (d Decision) errNotOffered(choice string) error {
+	form := norm.NFC.String(choice)
+	for _, o := range d.Options {
+		if norm.NFC.String(o) == form {
+			return ErrNotOffered.Say("Question %s offers %s; %s is the same text in another Unicode form.", d.ID, strconv.QuoteToASCII(o), strconv.QuoteToASCII(choice)).
+				Hint("Send exactly the characters of the option.")
+		}
+	}
+	return ErrNotOffered.Say("Question %s does not offer %s.", d.ID, quote(choice)).Hint("It offers: %s.", quoteAll(d.Options))
 }
 
 func (d Decision) checkInput(cmd Resolve) error {

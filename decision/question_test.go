@@ -9,6 +9,7 @@ import (
 
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/event"
+	"github.com/placet-dev/placet/fault"
 )
 
 // question is a pending question of a job.
@@ -172,5 +173,75 @@ func TestWithdrawTwice(t *testing.T) {
 	ch, err := d.Step(decision.Withdraw{By: "bot"}, noon)
 	if err != nil || !ch.Repeated || len(ch.Events) != 0 {
 		t.Errorf("%+v, %v", ch, err)
+	}
+}
+
+// What is refused about a question speaks of a question.
+func TestQuestionErrorsSpeakOfQuestions(t *testing.T) {
+	t.Parallel()
+	d := question(t)
+	answered := step(t, d, yes(d), noon)
+	withdrawn := step(t, d, decision.Withdraw{By: "bot"}, noon)
+	other := yes(d)
+	other.Choice = "no"
+	own := yes(d)
+	own.Principal = "bot"
+	for name, err := range map[string]error{
+		"its own":               refusal(d.Step(own, noon)),
+		"taken back by another": refusal(d.Step(decision.Withdraw{By: "ana", Principal: "ana"}, noon)),
+		"not overdue":           refusal(d.Step(decision.Expire{}, noon)),
+		"another answer":        refusal(answered.Step(other, noon)),
+		"withdrawn":             refusal(withdrawn.Step(yes(d), noon)),
+		"late":                  refusal(d.Step(yes(d), noon.Add(2*time.Hour))),
+		"decided":               answered.ErrDecided(),
+		"closed":                refusal(step(t, d, decision.Close{}, noon).Step(yes(d), noon)),
+		"altered":               func() error { e := d; e.Prompt = "?"; return e.Intact() }(),
+	} {
+		var f *fault.Error
+		if !errors.As(err, &f) {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if text := f.Error() + string(f.Details); strings.Contains(strings.ToLower(text), "approv") || strings.Contains(text, "new call") {
+			t.Errorf("%s: %s %s", name, f, f.Details)
+		}
+		if len(f.Details) > 0 && !strings.Contains(string(f.Details), `"decision_id":"dec_1"`) {
+			t.Errorf("%s: %s", name, f.Details)
+		}
+		if st, ok := decision.StandingOf(err); len(f.Details) > 0 && (!ok || st.DecisionID != d.ID || st.ApprovalID != "") {
+			t.Errorf("%s: standing %+v", name, st)
+		}
+	}
+}
+
+// refusal is the error of a step, written with it or not.
+func refusal(ch decision.Change, err error) error {
+	if err == nil {
+		err = ch.Refuse
+	}
+	return err
+}
+
+// Options are compared by their characters; where two only look the same, the refusal
+// shows the difference.
+func TestAnOptionInAnotherUnicodeForm(t *testing.T) {
+	t.Parallel()
+	q, err := decision.Asking{Prompt: "Where?", Options: []string{"caf\u00e9", "home"}, By: "bot"}.Checked()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := q.Asked("dec_1", event.MainSpace, decision.Ref{Kind: decision.OwnerJob, ID: "job_1"}, 1, noon, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = d.Step(decision.Resolve{Choice: "cafe\u0301", By: reviewer, Epoch: 1}, noon)
+	if !errors.Is(err, decision.ErrNotOffered) || !strings.Contains(err.Error(), `"caf\u00e9"`) || !strings.Contains(err.Error(), `"cafe\u0301"`) || !strings.Contains(err.Error(), "Unicode form") {
+		t.Errorf("decomposed: %v", err)
+	}
+	if _, err = d.Step(decision.Resolve{Choice: "cafe", By: reviewer, Epoch: 1}, noon); !errors.Is(err, decision.ErrNotOffered) || strings.Contains(err.Error(), "Unicode") {
+		t.Errorf("another text: %v", err)
+	}
+	if ch, err := d.Step(decision.Resolve{Choice: "caf\u00e9", By: reviewer, Epoch: 1}, noon); err != nil || ch.Next.Choice != "caf\u00e9" {
+		t.Errorf("exactly: %v", err)
 	}
 }

@@ -149,10 +149,13 @@ func (d Decision) checkShown(cmd Decide) error {
 }
 
 func (d Decision) checkDecider(cmd Decide) error {
-	if cmd.Principal != "" && cmd.Principal == d.RequestedBy && !cmd.MayOwn {
-		return ErrSelfDecision.Say("%s asked for approval %s and may not decide it.", quote(cmd.Principal), d.ID)
+	switch {
+	case cmd.Principal == "" || cmd.Principal != d.RequestedBy || cmd.MayOwn:
+		return nil
+	case d.Type == Question:
+		return ErrSelfDecision.Say("%s asked question %s and may not answer it.", quote(cmd.Principal), d.ID)
 	}
-	return nil
+	return ErrSelfDecision.Say("%s asked for approval %s and may not decide it.", quote(cmd.Principal), d.ID)
 }
 
 func (d Decision) approve(cmd Decide, now time.Time) (Change, error) {
@@ -227,7 +230,7 @@ func (d Decision) expire(now time.Time) (Change, error) {
 		return Change{}, d.errClosed()
 	}
 	if !d.Overdue(now) {
-		return Change{}, ErrNotPending.Say("Approval %s is %s and not overdue.", d.ID, d.Status).With(d.Standing())
+		return Change{}, ErrNotPending.Say("%s %s is %s and not overdue.", d.noun(), d.ID, d.Status).With(d.Standing())
 	}
 	return d.expired(now, false), nil
 }
@@ -273,8 +276,7 @@ func (d Decision) withdraw(cmd Withdraw, now time.Time) (Change, error) {
 		return d.expired(now, true), nil
 	}
 	if cmd.Principal != "" && cmd.Principal != d.RequestedBy && !cmd.MayOwn {
-		return Change{}, ErrForbidden.Say("%s did not ask for approval %s and cannot take it back.", quote(cmd.Principal), d.ID).
-			Hint("Reject it instead.")
+		return Change{}, d.errNotAsker(cmd.Principal)
 	}
 	d.Status, d.Open, d.SettledAt, d.Note = Withdrawn, false, now, cmd.Note
 	d.WithdrawnBy, d.WithdrawnPrincipal = cmd.By, cmd.Principal
@@ -283,6 +285,13 @@ func (d Decision) withdraw(cmd Withdraw, now time.Time) (Change, error) {
 		return Change{Next: d, Events: []event.Event{e}}, fits(e, MaxEventBytes)
 	}
 	return Change{Next: d, Events: []event.Event{d.event(event.ApprovalWithdrawn, cmd.By, approvalPayload{d.ID})}}, nil
+}
+
+func (d Decision) errNotAsker(principal string) error {
+	if d.Type == Question {
+		return ErrForbidden.Say("%s did not ask question %s and cannot take it back.", quote(principal), d.ID).Hint("Answer it instead.")
+	}
+	return ErrForbidden.Say("%s did not ask for approval %s and cannot take it back.", quote(principal), d.ID).Hint("Reject it instead.")
 }
 
 // consume is the one door into spent. It refuses whatever is not a live grant.
@@ -340,6 +349,9 @@ func (d Decision) closed() bool { return !d.Open && (d.Status == Pending || d.St
 // ErrDecided is the answer to an attempt to use d again: [ErrApprovalExpired],
 // or [ErrAlreadyDecided] with the standing decision.
 func (d Decision) ErrDecided() *fault.Error {
+	if d.Type == Question {
+		return d.errAnswered()
+	}
 	if d.Status == Expired {
 		return d.errExpired()
 	}

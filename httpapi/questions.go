@@ -71,8 +71,8 @@ type askIn struct {
 
 // Resolving is an answer to a question.
 type Resolving struct {
-	Choice string          `json:"choice"`
-	Input  json.RawMessage `json:"input,omitempty"`
+	Choice string          `json:"choice" doc:"exactly one of the options, character for character"`
+	Input  json.RawMessage `json:"input,omitempty" doc:"what the form asks for"`
 	By     string          `json:"by,omitempty"`
 	Note   string          `json:"note,omitempty"`
 }

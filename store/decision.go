@@ -49,7 +49,7 @@ func (t *tx) PutDecision(prev decision.Decision, ch decision.Change) (err error)
 			return err
 		}
 		if !won {
-			return decision.Moved("Approval %s", prev.ID)
+			return decision.Moved("%s", prev.ID)
 		}
 		if vote != nil {
 			return t.InsertVote(*vote)

@@ -144,19 +144,34 @@ func schemaRefused(err error) error {
 
 // Check reports how args break the schema, as an error that matches
 // [ErrInvalidArguments] and names the field and what was expected; nil if they do
-// not. args must be acceptable JSON (canon.Valid), which Check does not look at
+// not. Texts are compared by their characters: nothing is brought into another Unicode
+// form, as a yes is bound to exactly the bytes that were sent. args must be acceptable JSON (canon.Valid), which Check does not look at
 // again; [Tool.CheckArgs] does both.
 func (s *Schema) Check(args []byte) error {
-	return s.check(decodeValue(args))
+	return s.check(decodeValue(args), theArguments)
 }
 
-func (s *Schema) check(v any) error {
+// CheckInput is [Schema.Check] for what a form asks a person for; its errors speak of
+// the input.
+func (s *Schema) CheckInput(input []byte) error {
+	return s.check(decodeValue(input), theInput)
+}
+
+// called is what errors call the value that is checked.
+type called string
+
+const (
+	theArguments called = "arguments"
+	theInput     called = "input"
+)
+
+func (s *Schema) check(v any, what called) error {
 	c := s.take()
 	defer func() { s.free <- c }()
 	misfits, inTime := c.run(c.verdict, v, maxWork)
 	switch {
 	case !inTime:
-		return ErrInvalidArguments.Say("The arguments take too long to check against the schema.").
+		return ErrInvalidArguments.Say("It takes too long to check the %s against the schema.", what).
 			Hint("Send less nesting, shorter lists or texts, or smaller exponents.")
 	case misfits != nil: // it contradicts that v does not fit
 		return nil
@@ -165,9 +180,9 @@ func (s *Schema) check(v any) error {
 	why, inTime := c.run(c.root, v, maxWork/(4+nesting(v)))
 	var bad *jsonschema.ValidationError
 	if !inTime || !errors.As(why, &bad) {
-		return ErrInvalidArguments.Say("The arguments do not fit the schema; they are too large to say where.")
+		return ErrInvalidArguments.Say("The schema does not allow the %s; in a value so large it cannot be said where.", what)
 	}
-	return firstViolation(bad).argumentsError()
+	return firstViolation(bad).of(what)
 }
 
 // run validates v, spending at most that much work.

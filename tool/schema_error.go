@@ -30,8 +30,8 @@ func (v violation) where(top string) string {
 	return short(v.pointer())
 }
 
-func (v violation) argumentsError() error {
-	subject := "The arguments"
+func (v violation) of(what called) error {
+	subject := "The " + string(what)
 	if len(v.path) > 0 {
 		subject = "The field " + v.where("")
 	}

@@ -23,6 +23,7 @@ const (
 	unitsNumber   = 4  // one number as a fraction
 	unitsExponent = 4  // powers of ten for one unit
 	unitsStep     = 3  // compiling one instruction of a pattern
+	unitsForm     = 16 // bytes of a text brought into another Unicode form, for one unit
 	unitsPattern  = 64 // instructions of a pattern times bytes, for one unit
 )
 

@@ -2,12 +2,14 @@ package tool
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"golang.org/x/text/unicode/norm"
 
 	"github.com/placet-dev/placet/canon"
 )
@@ -110,12 +112,16 @@ func isWhole(number string) bool {
 	return len(all)-len(strings.TrimRight(all, "0")) >= -exp || all == ""
 }
 
-// oneOfValues is enum: equal by value, so that 1.0 is 1.
+// oneOfValues is enum: equal by value, so that 1.0 is 1. Texts are equal by their
+// characters: another Unicode form is another text.
 func (m *meter) oneOfValues(values []any) rule {
-	texts, others := map[string]bool{}, map[string]bool{}
+	texts, others, forms := map[string]bool{}, map[string]bool{}, map[string]string{}
 	for _, v := range values {
 		if s, ok := v.(string); ok {
 			texts[s] = true
+			if len(s) <= maxShort {
+				forms[norm.NFC.String(s)] = s
+			}
 			continue
 		}
 		others[string(appendKey(nil, v))] = true
@@ -123,10 +129,17 @@ func (m *meter) oneOfValues(values []any) rule {
 	bad := &misfit{what: "must be " + alternatives(values[:min(len(values), maxShort)], literal)}
 	return func(v any) error {
 		if s, ok := v.(string); ok {
-			if !texts[s] {
+			switch {
+			case texts[s]:
+				return nil
+			case len(s) > maxShort:
 				return bad
 			}
-			return nil
+			m.spend(1 + len(s)/unitsForm)
+			if meant, ok := forms[norm.NFC.String(s)]; ok {
+				return otherForm(meant, s)
+			}
+			return bad
 		}
 		m.weigh(v)
 		m.scratch = appendKey(m.scratch[:0], v)
@@ -135,6 +148,13 @@ func (m *meter) oneOfValues(values []any) rule {
 		}
 		return nil
 	}
+}
+
+// otherForm is the misfit of a text that looks like the one that is meant: its
+// characters are others, and only those that are written count.
+func otherForm(meant, got string) *misfit {
+	return &misfit{what: fmt.Sprintf("must be %s; %s is the same text in another Unicode form, and characters have to be equal",
+		strconv.QuoteToASCII(meant), strconv.QuoteToASCII(got))}
 }
 
 func (m *meter) uniqueItems(v any) error {

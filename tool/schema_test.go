@@ -71,6 +71,8 @@ func TestCheckArgsMessages(t *testing.T) {
 		{`{"minProperties":2}`, `{"a":1}`, "The arguments must have at least 2 fields, and has 1.", ""},
 		{`{"properties":{"a":{"enum":["x","y",3]}}}`, `{"a":"z"}`, `/a must be "x", "y" or 3.`, "/a"},
 		{`{"properties":{"a":{"const":"<b>"}}}`, `{"a":"z"}`, `/a must be "<b>".`, "/a"},
+		{`{"properties":{"a":{"enum":["tea","caf\u00e9"]}}}`, `{"a":"cafe\u0301"}`, `/a must be "caf\u00e9"; "cafe\u0301" is the same text in another Unicode form`, "/a"},
+		{`{"properties":{"a":{"const":"\u212a"}}}`, `{"a":"K"}`, `/a must be "\u212a"; "K" is the same text in another Unicode form`, "/a"},
 		{`{"properties":{"a":{"minimum":1.25}}}`, `{"a":1.2}`, "/a must be at least 1.25.", "/a"},
 		{`{"properties":{"a":{"maximum":9007199254740993}}}`, `{"a":9007199254740994}`, "/a must be at most 9007199254740993.", "/a"},
 		{`{"properties":{"a":{"exclusiveMaximum":3}}}`, `{"a":3}`, "/a must be less than 3.", "/a"},
@@ -254,6 +256,24 @@ func TestCase111WholeNumbers(t *testing.T) {
 	} {
 		if err := tl.CheckArgs([]byte(`{"n":` + n + `}`)); (err == nil) != whole {
 			t.Errorf("%s: %v, want whole: %v", n, err, whole)
+		}
+	}
+}
+
+// An input that a form asks for is not called arguments.
+func TestCheckInputMessages(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ schema, input, want string }{
+		{`{"type":"object"}`, `[]`, "The input must be an object, not an array."},
+		{`{"minProperties":2}`, `{}`, "The input must have at least 2 fields, and has 0."},
+		{`{"properties":{"a":{"type":"string"}}}`, `{"a":1}`, "The field /a must be a string, not a number."},
+	} {
+		s := mustCompile(t, tt.schema)
+		if err := s.CheckInput([]byte(tt.input)); !errors.Is(err, ErrInvalidArguments) || err.Error() != tt.want {
+			t.Errorf("%s against %s: %v", tt.input, tt.schema, err)
+		}
+		if err := s.CheckInput([]byte(`{"a":"x","b":1}`)); err != nil {
+			t.Errorf("%s: %v", tt.schema, err)
 		}
 	}
 }
