@@ -88,7 +88,7 @@ func (w *world) columns(tables ...string) (all []column) {
 var outside = map[string]bool{
 	"decision.reason": true, "decision.forbid_edits": true, "decision.created_at": true, "decision.expires_at": true, "decision.due_at": true,
 	"decision.needs": true, "decision.open": true,
-	"decision.decided_by": true, "decision.decided_principal": true, "decision.verified": true, "decision.note": true,
+	"decision.decided_by": true, "decision.decided_principal": true, "decision.withdrawn_by": true, "decision.withdrawn_principal": true, "decision.verified": true, "decision.note": true,
 	"decision.settled_at": true, "decision.n": true, "decision.epoch": true, "decision.version": true,
 	// Of questions only.
 	"decision.prompt": true, "decision.options": true, "decision.form": true, "decision.idempotency_key": true, "decision.input": true,

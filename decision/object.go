@@ -12,6 +12,7 @@ type Object struct {
 	ID               string            `json:"id"`
 	Kind             string            `json:"kind"`
 	Status           Status            `json:"status"`
+	Closed           bool              `json:"closed,omitempty" doc:"what waited on it has ended: it stays as it is and can not be decided"`
 	Choice           Choice            `json:"choice,omitempty"`
 	Tool             string            `json:"tool,omitempty"`
 	Args             json.RawMessage   `json:"args,omitempty"`
@@ -44,7 +45,7 @@ type Object struct {
 // that it cannot be read is written without arguments.
 func (d Decision) Object() Object {
 	o := Object{
-		ID: d.ID, Kind: d.Kind, Status: d.Status, Choice: d.Choice, Tool: d.Tool, ArgsDigest: d.ArgsDigest, Digest: d.Digest,
+		ID: d.ID, Kind: d.Kind, Status: d.Status, Closed: d.closed(), Choice: d.Choice, Tool: d.Tool, ArgsDigest: d.ArgsDigest, Digest: d.Digest,
 		Reason: d.Reason, RunID: d.RunID, StepID: d.StepID, CallID: d.CallID,
 		CreatedAt: txn.Stamp(d.CreatedAt), ExpiresAt: txn.Stamp(d.ExpiresAt), GrantExpiresAt: txn.Stamp(d.GrantExpiresAt),
 		DecidedBy: d.DecidedBy, DecidedPrincipal: d.DecidedPrincipal, DecidedAt: txn.Stamp(d.DecidedAt), Note: d.Note,

@@ -121,47 +121,40 @@ func hide(how func([]byte) []byte, doc json.RawMessage) json.RawMessage {
 	return how(doc)
 }
 
-// pagesOfOthers is how many pages of others' approvals are looked through for those
-// of one agent, before it is told to ask on.
-const pagesOfOthers = 20
-
 func (s *Server) listApprovals(ctx context.Context, c caller, in *listApprovalsIn) (*body[Approvals], error) {
-	q := decision.Query{Space: s.c.Space, Type: decision.Approval, Status: decision.Status(in.Status), After: in.After, Limit: in.Limit + 1}
+	q := decision.Query{Space: s.c.Space, Type: decision.Approval, Status: decision.Status(in.Status), Open: in.Status == string(decision.Pending)}
 	if in.Status == "all" {
 		q.Status = ""
 	}
-	q.Limit = min(q.Limit, 500)
-	list := Approvals{Approvals: []decision.Object{}}
+	list := Approvals{}
 	err := txn.View(ctx, s.c.Store, func(tx decision.Tx) error {
-		list = Approvals{Approvals: []decision.Object{}}
-		after := in.After
-		for range pagesOfOthers {
-			q.After = after
-			ds, err := tx.Decisions(q)
-			if err != nil {
-				return err
-			}
-			for _, d := range ds {
-				if c.seesApproval(d) {
-					if len(list.Approvals) == in.Limit {
-						list.Next = after
-						return nil
-					}
-					list.Approvals = append(list.Approvals, approvalObject(d))
-				}
-				after = d.ID
-			}
-			if len(ds) < q.Limit {
-				return nil
-			}
-			if c.reads() && len(list.Approvals) == in.Limit {
-				break
-			}
-		}
-		list.Next = after
-		return nil
+		ds, next, err := s.decisions(tx, q, in.Page, c.seesApproval)
+		list = Approvals{Approvals: objects(ds, approvalObject), Next: next}
+		return err
 	})
 	return answer(list, err)
+}
+
+// decisions is a page of those that the caller sees.
+func (s *Server) decisions(tx decision.Tx, q decision.Query, p Page, sees func(decision.Decision) bool) ([]decision.Decision, string, error) {
+	err := behind(p.After, string(q.Type), func(id string) error {
+		d, err := tx.Decision(id)
+		if err == nil && (d.Space != q.Space || d.Type != q.Type) {
+			err = hidden(string(q.Type), id)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	return listing[decision.Decision]{
+		read: func(after string, limit int) ([]decision.Decision, error) {
+			q.After, q.Limit = after, limit
+			return tx.Decisions(q)
+		},
+		id:   func(d decision.Decision) string { return d.ID },
+		sees: sees,
+	}.page(p.After, p.Limit)
 }
 
 // decide answers once the decision is committed, before anything runs.

@@ -34,6 +34,7 @@ type world struct {
 	st      *store.Store
 	calls   *call.Executor
 	runs    *run.Driver
+	tools   *tool.Registry
 	jobs    *job.Supervisor
 	api     *httpapi.Server
 	http    *httptest.Server
@@ -100,6 +101,7 @@ func setup(t *testing.T, change ...func(*httpapi.Config)) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
+	w.tools = reg
 	quiet := slog.New(slog.DiscardHandler)
 	w.calls = call.NewExecutor(call.Config{Store: st, Tools: reg, Log: quiet})
 	w.runs = run.NewDriver(run.Config{Store: st, Tools: reg, Log: quiet, Agent: run.AgentFunc(func(context.Context, run.StepInput) (run.Proposal, error) {

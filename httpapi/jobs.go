@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"time"
 
@@ -301,41 +302,53 @@ func (s *Server) listJobs(ctx context.Context, c caller, in *listJobsIn) (*body[
 	if s.c.Jobs == nil {
 		return nil, errNoJobs
 	}
-	list := Jobs{Jobs: []Job{}}
+	q := job.Query{Status: job.Status(in.Status), Name: in.Name, Tag: in.Tag}
+	if !c.reads() {
+		q.Principal = c.Principal
+	}
 	if in.View == "attention" {
-		js, err := s.c.Jobs.View(ctx, in.Limit)
-		for _, j := range js {
-			if c.seesJob(j) {
-				list.Jobs = append(list.Jobs, jobObject(j))
-			}
-		}
-		return answer(list, err)
+		return s.jobsByAttention(ctx, q, in.Page)
 	}
-	after := in.After
-	for range pagesOfOthers {
-		js, err := s.c.Jobs.List(ctx, job.Query{Status: job.Status(in.Status), Name: in.Name, Tag: in.Tag, After: after, Limit: in.Limit})
-		if err != nil {
-			return nil, err
-		}
-		for _, j := range js {
-			if c.seesJob(j) {
-				if len(list.Jobs) == in.Limit {
-					list.Next = after
-					return answer(list, nil)
+	if err := s.behindJob(ctx, in.After); err != nil {
+		return nil, err
+	}
+	js, next, err := listing[job.Job]{
+		read: func(after string, limit int) ([]job.Job, error) {
+			q.After, q.Limit = after, limit
+			return s.c.Jobs.List(ctx, q)
+		},
+		id:   func(j job.Job) string { return j.ID },
+		sees: c.seesJob,
+	}.page(in.After, in.Limit)
+	return answer(Jobs{objects(js, jobObject), next}, err)
+}
+
+func (s *Server) jobsByAttention(ctx context.Context, q job.Query, p Page) (*body[Jobs], error) {
+	if p.After != "" {
+		return nil, ErrMalformed.Say("query.after: view=attention is one page.").Hint("Leave after out, or list the newest.")
+	}
+	q.Limit = p.Limit
+	js, err := s.c.Jobs.View(ctx, q)
+	return answer(Jobs{Jobs: objects(js, jobObject)}, err)
+}
+
+// behindJob takes also a job that was cleaned up since: a list goes on behind it.
+func (s *Server) behindJob(ctx context.Context, after string) error {
+	return behind(after, "job", func(id string) error {
+		return txn.View(ctx, s.c.Store, func(tx job.Tx) error {
+			j, err := tx.Job(id)
+			if errors.Is(err, job.ErrNotFound) {
+				_, cleaned, terr := tx.Tombstone(job.RefOf(id).Stream())
+				if cleaned || terr != nil {
+					return terr
 				}
-				list.Jobs = append(list.Jobs, jobObject(j))
 			}
-			after = j.ID
-		}
-		if len(js) < in.Limit {
-			return answer(list, nil)
-		}
-		list.Next = after
-		if len(list.Jobs) == in.Limit {
-			return answer(list, nil)
-		}
-	}
-	return answer(list, nil)
+			if err == nil && j.Space != s.c.Space {
+				err = hidden("job", id)
+			}
+			return err
+		})
+	})
 }
 
 func (s *Server) jobEvents(ctx context.Context, c caller, in *jobEventsIn) (*body[Events], error) {

@@ -187,39 +187,15 @@ func (s *Server) question(tx job.Tx, c caller, id string) (decision.Decision, er
 }
 
 func (s *Server) listQuestions(ctx context.Context, c caller, in *listQuestionsIn) (*body[Questions], error) {
-	q := decision.Query{Space: s.c.Space, Type: decision.Question, JobID: in.JobID, Status: decision.Status(in.Status), Limit: in.Limit}
+	q := decision.Query{Space: s.c.Space, Type: decision.Question, JobID: in.JobID, Status: decision.Status(in.Status)}
 	if in.Status == "all" {
 		q.Status = ""
 	}
-	list := Questions{Decisions: []Question{}}
+	list := Questions{}
 	err := txn.View(ctx, s.c.Store, func(tx job.Tx) error {
-		list = Questions{Decisions: []Question{}}
-		after := in.After
-		for range pagesOfOthers {
-			q.After = after
-			ds, err := tx.Decisions(q)
-			if err != nil {
-				return err
-			}
-			for _, d := range ds {
-				if s.seesQuestion(tx, c, d) {
-					if len(list.Decisions) == in.Limit {
-						list.Next = after
-						return nil
-					}
-					list.Decisions = append(list.Decisions, questionObject(d))
-				}
-				after = d.ID
-			}
-			if len(ds) < in.Limit {
-				list.Next = ""
-				return nil
-			}
-			if list.Next = after; len(list.Decisions) == in.Limit {
-				return nil
-			}
-		}
-		return nil
+		ds, next, err := s.decisions(tx, q, in.Page, func(d decision.Decision) bool { return s.seesQuestion(tx, c, d) })
+		list = Questions{Decisions: objects(ds, questionObject), Next: next}
+		return err
 	})
 	return answer(list, err)
 }

@@ -53,11 +53,15 @@ func (s *Server) registerRuns() {
 	}, s.resumeRun)
 }
 
+func (c caller) seesRun(r run.Run) bool {
+	return c.reads() || r.Principal != "" && r.Principal == c.Principal
+}
+
 func (s *Server) readRun(ctx context.Context, c caller, id string) (r run.Run, now time.Time, err error) {
 	err = txn.View(ctx, s.c.Store, func(tx run.Tx) error {
 		now = tx.Now()
 		r, err = tx.Run(id)
-		if err == nil && (r.Space != s.c.Space || !c.reads() && (r.Principal == "" || r.Principal != c.Principal)) {
+		if err == nil && (r.Space != s.c.Space || !c.seesRun(r)) {
 			err = hidden("run", id)
 		}
 		return err
@@ -112,36 +116,32 @@ func (s *Server) stepObject(c caller, r run.Run, st run.Step) run.StepObject {
 }
 
 func (s *Server) listRuns(ctx context.Context, c caller, in *listRunsIn) (*body[Runs], error) {
-	q := run.Query{Space: s.c.Space, Status: run.Status(in.Status), Limit: min(in.Limit+1, 500)}
+	q := run.Query{Space: s.c.Space, Status: run.Status(in.Status)}
 	if in.Status == "all" {
 		q.Status = ""
 	}
-	list := Runs{Runs: []run.Object{}}
+	list := Runs{}
 	err := txn.View(ctx, s.c.Store, func(tx run.Tx) error {
-		list = Runs{Runs: []run.Object{}}
-		after := in.After
-		for range pagesOfOthers {
-			q.After = after
-			rs, err := tx.Runs(q)
-			if err != nil {
-				return err
+		err := behind(in.After, "run", func(id string) error {
+			r, err := tx.Run(id)
+			if err == nil && r.Space != s.c.Space {
+				err = hidden("run", id)
 			}
-			for _, r := range rs {
-				if c.reads() || r.Principal != "" && r.Principal == c.Principal {
-					if len(list.Runs) == in.Limit {
-						list.Next = after
-						return nil
-					}
-					list.Runs = append(list.Runs, r.Object(tx.Now()))
-				}
-				after = r.ID
-			}
-			if len(rs) < q.Limit {
-				return nil
-			}
+			return err
+		})
+		if err != nil {
+			return err
 		}
-		list.Next = after
-		return nil
+		rs, next, err := listing[run.Run]{
+			read: func(after string, limit int) ([]run.Run, error) {
+				q.After, q.Limit = after, limit
+				return tx.Runs(q)
+			},
+			id:   func(r run.Run) string { return r.ID },
+			sees: c.seesRun,
+		}.page(in.After, in.Limit)
+		list = Runs{objects(rs, func(r run.Run) run.Object { return r.Object(tx.Now()) }), next}
+		return err
 	})
 	return answer(list, err)
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/placet-dev/placet/token"
+	"github.com/placet-dev/placet/txn"
 )
 
 // Tokens is a page of tokens, newest first.
@@ -25,15 +26,18 @@ type newTokenIn struct{ Body NewToken }
 func (s *Server) registerTokens() {
 	add(s, route{method: http.MethodGet, path: "/v1/tokens", id: "listTokens", summary: "Tokens, newest first, without their secrets", scopes: admins},
 		func(ctx context.Context, _ caller, in *Page) (*body[Tokens], error) {
-			ts, err := token.List(ctx, s.c.Store, token.Query{Space: s.c.Space, After: in.After, Limit: in.Limit})
-			list := Tokens{Tokens: []token.Object{}}
-			for _, t := range ts {
-				list.Tokens = append(list.Tokens, t.Object())
+			err := behind(in.After, "token", func(id string) error { return s.knowsToken(ctx, id) })
+			if err != nil {
+				return nil, err
 			}
-			if len(ts) == in.Limit {
-				list.Next = ts[len(ts)-1].ID
-			}
-			return answer(list, err)
+			ts, next, err := listing[token.Token]{
+				read: func(after string, limit int) ([]token.Token, error) {
+					return token.List(ctx, s.c.Store, token.Query{Space: s.c.Space, After: after, Limit: limit})
+				},
+				id:   func(t token.Token) string { return t.ID },
+				sees: func(token.Token) bool { return true },
+			}.page(in.After, in.Limit)
+			return answer(Tokens{objects(ts, token.Token.Object), next}, err)
 		})
 	add(s, route{
 		method: http.MethodPost, path: "/v1/tokens", id: "createToken", status: http.StatusCreated, scopes: admins,
@@ -50,4 +54,14 @@ func (s *Server) registerTokens() {
 			t, err := token.Revoke(ctx, s.c.Store, s.c.Space, in.ID)
 			return answer(t.Object(), err)
 		})
+}
+
+func (s *Server) knowsToken(ctx context.Context, id string) error {
+	return txn.View(ctx, s.c.Store, func(tx token.Tx) error {
+		t, err := tx.Token(id)
+		if err == nil && t.Space != s.c.Space {
+			err = hidden("token", id)
+		}
+		return err
+	})
 }

@@ -162,12 +162,13 @@ type Tx interface {
 
 // Query selects jobs, newest first.
 type Query struct {
-	Space  string
-	Status Status // empty: all
-	Active bool   // only those that have not ended
-	Asking bool   // only those with a question that waits
-	Name   string // empty: all
-	Tag    string // empty: all
+	Space     string
+	Principal string // who started it; empty: all
+	Status    Status // empty: all
+	Active    bool   // only those that have not ended
+	Asking    bool   // only those with a question that waits
+	Name      string // empty: all
+	Tag       string // empty: all
 	// EndedBefore keeps those that ended earlier; zero: all.
 	EndedBefore time.Time
 	After       string // id of the last one seen

@@ -439,7 +439,7 @@ func TestView(t *testing.T) {
 	}
 	want := []string{asking.ID, failed.ID, running.ID, last.ID, done.ID}
 	for limit := 1; limit <= 5; limit++ {
-		js, err := w.s.View(w.ctx, limit)
+		js, err := w.s.View(w.ctx, job.Query{Limit: limit})
 		if err != nil || len(js) != limit {
 			t.Fatalf("%d jobs, %v", len(js), err)
 		}

@@ -6,26 +6,32 @@ import (
 	"github.com/placet-dev/placet/txn"
 )
 
-// View lists jobs by how much they need a person (spec 3.3): those with a question
-// that waits, those that failed or were orphaned, those that run, the rest; within
-// each the newest first. limit is 1 to 500; 0 means 50.
-func (s *Supervisor) View(ctx context.Context, limit int) ([]Job, error) {
+// View lists the jobs that q selects by how much they need a person (spec 3.3): those
+// with a question that waits, those that failed or were orphaned, those that run, the
+// rest; within each the newest first. It is one page of at most q.Limit: since jobs
+// change their rank, a second one would show some twice and others never. q.After is
+// [ErrUsage]; q.Space is the supervisor's.
+func (s *Supervisor) View(ctx context.Context, q Query) ([]Job, error) {
+	if q.After != "" {
+		return nil, ErrUsage.Say("A view by attention is one page.").Hint("Leave After out, or list the newest.")
+	}
 	if err := s.freshen(ctx); err != nil {
 		return nil, err
 	}
-	if limit <= 0 || limit > 500 {
-		limit = 50
+	q.Space = s.conf.Space
+	if q.Limit <= 0 || q.Limit > 500 {
+		q.Limit = 50
 	}
 	var js []Job
 	err := txn.View(ctx, s.conf.Store, func(tx Tx) (err error) {
-		js, err = byAttention(tx, s.conf.Space, limit)
+		js, err = byAttention(tx, q)
 		return err
 	})
 	return js, err
 }
 
-func byAttention(tx Tx, space string, limit int) ([]Job, error) {
-	v := ranking{seen: map[string]bool{}, limit: limit}
+func byAttention(tx Tx, all Query) ([]Job, error) {
+	v := ranking{seen: map[string]bool{}, limit: all.Limit}
 	for _, qs := range [][]Query{
 		{{Asking: true}},
 		{{Status: Failed}, {Status: Orphaned}},
@@ -34,18 +40,29 @@ func byAttention(tx Tx, space string, limit int) ([]Job, error) {
 	} {
 		var rank []Job
 		for _, q := range qs {
-			q.Space, q.Limit = space, limit
-			js, err := tx.Jobs(q)
+			if q.Status != "" && all.Status != "" && q.Status != all.Status {
+				continue
+			}
+			js, err := tx.Jobs(all.of(q))
 			if err != nil {
 				return nil, err
 			}
 			rank = append(rank, js...)
 		}
-		if v.add(rank); len(v.list) == limit {
+		if v.add(rank); len(v.list) == v.limit {
 			break
 		}
 	}
 	return v.list, nil
+}
+
+// of is what q selects of a rank.
+func (q Query) of(rank Query) Query {
+	q.Asking = q.Asking || rank.Asking
+	if rank.Status != "" {
+		q.Status = rank.Status
+	}
+	return q
 }
 
 type ranking struct {

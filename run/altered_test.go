@@ -101,7 +101,7 @@ var outside = of("run", "goal limits agent flow_version flow_digest continue_by 
 	and("step", "said raw ruling observation message started_at finished_at version").
 	and("call", "own_run external_id spec_digest recovery continue_by next_try_at kind message result effective_digest approval_n fence lease_until lease_owner "+
 		"epoch created_at ended_at version head_seq head status").
-	and("decision", "reason forbid_edits created_at expires_at due_at needs open decided_by decided_principal verified note settled_at epoch version "+
+	and("decision", "reason forbid_edits created_at expires_at due_at needs open decided_by decided_principal withdrawn_by withdrawn_principal verified note settled_at epoch version "+
 		"prompt options form idempotency_key input").
 	and("attempt", "owner started_at ended_at outcome kind message late fence epoch recovery")
 

@@ -24,6 +24,7 @@ func TestPlans(t *testing.T) {
 		{"runs to go on with", continuableRunsSQL, "run_running decision_granted decision_moot"},
 		{"runs without a worker", adriftSQL, "run_running"},
 		{"active jobs", activeJobsSQL, "job_active"},
+		{"a principal's jobs", selectJobs + ` WHERE space = ? AND cleaned_at IS NULL AND principal = ? AND id < ? ORDER BY id DESC LIMIT +?`, "job_started"},
 		{"jobs to be deleted", cleanedJobsSQL, "job_cleaned"},
 	} {
 		plan, err := plan(e, q.sql)

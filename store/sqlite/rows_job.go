@@ -60,6 +60,7 @@ func (x rows) Jobs(q job.Query) ([]job.Job, error) {
 	if q.Asking {
 		w.and(`pending > 0`)
 	}
+	w.and(`principal = ?`, q.Principal, q.Principal != "")
 	w.and(`ended_at < ?`, q.EndedBefore, !q.EndedBefore.IsZero())
 	w.and(`name = ?`, q.Name, q.Name != "")
 	w.and(`EXISTS (SELECT 1 FROM json_each(CAST(spec AS TEXT), '$.tags') WHERE value = ?)`, q.Tag, q.Tag != "")

@@ -135,7 +135,10 @@ func jobKeys(w *world) {
 }
 
 func jobLists(w *world) {
-	queued, running, ended := w.insertJob(queuedJob()), w.insertJob(runningJob()), w.insertJob(endedJob())
+	queued := queuedJob()
+	queued.Principal = "agent:bo"
+	queued = w.insertJob(queued)
+	running, ended := w.insertJob(runningJob()), w.insertJob(endedJob())
 	foreign := queuedJob()
 	foreign.Space, foreign.Home = "other", "/home/b"
 	foreign = w.insertJob(foreign)
@@ -147,6 +150,8 @@ func jobLists(w *world) {
 		"by status":      {job.Query{Status: job.Failed}, []job.Job{ended}},
 		"active":         {job.Query{Active: true}, []job.Job{running, queued}},
 		"asking":         {job.Query{Asking: true}, []job.Job{running}},
+		"by principal":   {job.Query{Principal: "agent:bo"}, []job.Job{queued}},
+		"of a principal": {job.Query{Principal: "agent:ana", Status: job.Failed}, []job.Job{ended}},
 		"by tag":         {job.Query{Tag: "gpu", Limit: 1}, []job.Job{ended}},
 		"no such tag":    {job.Query{Tag: "gp"}, nil},
 		"ended before":   {job.Query{EndedBefore: moment(5)}, []job.Job{ended}},

@@ -243,6 +243,7 @@ CREATE TABLE job(
 ) STRICT;
 
 CREATE UNIQUE INDEX job_key ON job(space, principal, idempotency_key) WHERE idempotency_key IS NOT NULL;
+CREATE INDEX job_started ON job(space, principal, id);
 CREATE INDEX job_active ON job(home, id) WHERE ended_at IS NULL;
 CREATE INDEX job_ended ON job(space, ended_at) WHERE ended_at IS NOT NULL;
 CREATE INDEX job_asking ON job(space, id) WHERE pending > 0;
