@@ -76,11 +76,7 @@ func (e *Executor) recorded(s subject, otherwise error) (Result, error) {
 	case !s.call.Status.Terminal() && waits: // on something else than this message
 		return Result{}, otherwise
 	}
-	res := resultOf(s.call)
-	if s.attempt != nil {
-		res.edited(*s.attempt)
-	}
-	return res, nil
+	return ResultOf(s.call, s.attempt), nil
 }
 
 func parseEnvelope(message []byte) (envelope, error) {

@@ -26,13 +26,14 @@ type Object struct {
 
 // AttemptObject is an attempt as every door writes it.
 type AttemptObject struct {
-	Attempt         int64  `json:"attempt"`
-	Fence           int64  `json:"fence"`
-	EffectiveDigest string `json:"effective_digest,omitempty"`
-	StartedAt       string `json:"started_at"`
-	EndedAt         string `json:"ended_at,omitempty"`
-	Outcome         Status `json:"outcome,omitempty"`
-	Late            bool   `json:"late"`
+	Attempt         int64           `json:"attempt"`
+	Fence           int64           `json:"fence"`
+	EffectiveDigest string          `json:"effective_digest,omitempty"`
+	EditedArgs      json.RawMessage `json:"edited_args,omitempty" doc:"what ran instead of the call's arguments"`
+	StartedAt       string          `json:"started_at"`
+	EndedAt         string          `json:"ended_at,omitempty"`
+	Outcome         Status          `json:"outcome,omitempty"`
+	Late            bool            `json:"late"`
 }
 
 // Object is the call as every door writes it, with its attempts.
@@ -44,7 +45,7 @@ func (c Call) Object(as []Attempt) Object {
 	}
 	for _, a := range as {
 		o.Attempts = append(o.Attempts, AttemptObject{
-			Attempt: a.N, Fence: a.Fence, EffectiveDigest: a.EffectiveDigest,
+			Attempt: a.N, Fence: a.Fence, EffectiveDigest: a.EffectiveDigest, EditedArgs: document(a.Args),
 			StartedAt: txn.Stamp(a.StartedAt), EndedAt: txn.Stamp(a.EndedAt), Outcome: a.Outcome, Late: a.Late,
 		})
 	}

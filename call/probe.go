@@ -55,7 +55,7 @@ func probeCall(s subject) tool.Call {
 }
 
 func (s subject) undecided(message string) Result {
-	res := resultOf(s.call)
+	res := ResultOf(s.call, s.attempt)
 	res.Status, res.Kind, res.Message = Unknown, KindUnknownOutcome, message
 	return res
 }

@@ -33,6 +33,24 @@ func resultOf(c Call) Result {
 	}
 }
 
+// EditedArgs are the arguments that a reviewer put in the place of the call's; nil: none.
+func (r Result) EditedArgs() []byte {
+	if !r.Edited {
+		return nil
+	}
+	return r.Args
+}
+
+// ResultOf is what a call that has ended came to, with what its last attempt ran with;
+// a is nil where there was none.
+func ResultOf(c Call, a *Attempt) Result {
+	r := resultOf(c)
+	if a != nil {
+		r.edited(*a)
+	}
+	return r
+}
+
 // edited shows the arguments that an attempt really ran with.
 func (r *Result) edited(a Attempt) {
 	if a.Args != nil {

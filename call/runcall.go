@@ -173,9 +173,5 @@ func (e *Executor) againUnasked(ctx context.Context, s subject) (Result, error) 
 	case s.call.Status == Running:
 		return Result{}, s.call.ErrStillRunning()
 	}
-	res := resultOf(s.call)
-	if s.attempt != nil {
-		res.edited(*s.attempt)
-	}
-	return res, nil
+	return ResultOf(s.call, s.attempt), nil
 }

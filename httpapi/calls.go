@@ -101,11 +101,9 @@ func (s *Server) callObject(c caller, k *wholeCall) call.Object {
 		m.Learn(a.Args)
 	}
 	o.Message = m.Text(o.Message)
-	if o.Args != nil {
-		o.Args = m.JSON(o.Args)
-	}
-	if o.Result != nil {
-		o.Result = m.Scrub(o.Result)
+	o.Args, o.Result = hide(m.JSON, o.Args), hide(m.Scrub, o.Result)
+	for i := range o.Attempts {
+		o.Attempts[i].EditedArgs = hide(m.JSON, o.Attempts[i].EditedArgs)
 	}
 	return o
 }

@@ -3,6 +3,9 @@ package httpapi_test
 import (
 	"strings"
 	"testing"
+
+	"github.com/placet-dev/placet/call"
+	"github.com/placet-dev/placet/httpapi"
 )
 
 func TestParkDecideAndFollow(t *testing.T) {
@@ -45,4 +48,33 @@ func TestAllowedCallsAnswerAtOnce(t *testing.T) {
 	w.want(w.do("agent", "POST", "/v1/tools/none/call", `{}`), 404, "reason", "unknown_tool")
 	w.want(w.do("agent", "POST", "/v1/tools/look_up/call", `{"amount":1}`), 422, "reason", "invalid_arguments")
 	w.want(w.do("agent", "POST", "/v1/tools/look_up/call", `[1]`), 422, "reason", "invalid_arguments")
+}
+
+// What ran is shown wherever the call is, its edits too: in full to whose call it is.
+func TestEditsAreShownWithTheCall(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	p := w.want(w.do("agent", "POST", "/v1/tools/refund/call", `{"order":"o-7","password":"first-one"}`, "Idempotency-Key", "k"), 202)
+	d := w.want(w.do("reviewer", "POST", "/v1/approvals/"+p.get("approval_id")+"/decide",
+		decide(true, p.get("digest"), `"edited_args":{"order":"o-8","password":"second-one"}`)), 200, "status", "approved")
+	if _, err := w.calls.Server(httpapi.Origin).Continue(t.Context(), p.get("call_id"), func(call.Call) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	bind := `"effective_digest":"` + d.get("effective_digest") + `"`
+	again := w.want(w.do("agent", "POST", "/v1/tools/refund/call", `{"order":"o-7","password":"first-one"}`, "Idempotency-Key", "k"), 200, "status", "succeeded")
+	for what, tt := range map[string]struct {
+		r    reply
+		want string
+	}{
+		"the same request again": {again, `"edited_args":{"order":"o-8","password":"second-one"}`},
+		"the call":               {w.do("agent", "GET", "/v1/calls/"+p.get("call_id"), ""), `"edited_args":{"order":"o-8","password":"second-one"}`},
+		"to others":              {w.do("reviewer", "GET", "/v1/calls/"+p.get("call_id"), ""), `"edited_args":{"order":"o-8","password":"[masked]"}`},
+	} {
+		if !strings.Contains(tt.r.text, tt.want) || !strings.Contains(tt.r.text, bind) {
+			t.Errorf("%s: %s", what, tt.r.text)
+		}
+	}
+	if r := w.want(w.do("agent", "POST", "/v1/tools/look_up/call", `{"order":"o-7"}`), 200); strings.Contains(r.text, "edited") || strings.Contains(r.text, "effective") {
+		t.Errorf("nothing was edited: %s", r.text)
+	}
 }

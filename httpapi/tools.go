@@ -29,6 +29,8 @@ type Result struct {
 	Result     json.RawMessage `json:"result,omitempty"`
 	Kind       string          `json:"kind,omitempty"`
 	Message    string          `json:"message,omitempty"`
+	EditedArgs      json.RawMessage `json:"edited_args,omitempty" doc:"the arguments that ran, where a reviewer edited them"`
+	EffectiveDigest string          `json:"effective_digest,omitempty" doc:"binds them to the approval"`
 }
 
 type callIn struct {
@@ -106,7 +108,10 @@ func (s *Server) called(res call.Result, err error) (*resultOut, error) {
 }
 
 func (s *Server) result(res call.Result) Result {
-	r := Result{Status: res.Status, CallID: res.CallID, RunID: res.RunID, Result: res.Value, Kind: string(res.Kind), Message: res.Message}
+	r := Result{
+		Status: res.Status, CallID: res.CallID, RunID: res.RunID, Result: res.Value, Kind: string(res.Kind), Message: res.Message,
+		EditedArgs: res.EditedArgs(), EffectiveDigest: res.EffectiveDigest,
+	}
 	if res.CallID != "" {
 		r.URL = s.callURL(res.CallID)
 	}

@@ -124,7 +124,7 @@ func notAgain(d decision.Decision) bool {
 
 func (a *app) tellUnknown(name string, res call.Result, m *display.Mask, w wayOn) {
 	if a.json {
-		a.emit(unknownObject{Status: res.Status, ApprovalID: w.open, CallID: res.CallID, RunID: res.RunID, Kind: res.Kind, Message: m.Text(res.Message)})
+		a.emit(unknownObject{Status: res.Status, ApprovalID: w.open, CallID: res.CallID, RunID: res.RunID, Kind: res.Kind, Message: m.Text(res.Message), editedObject: editedOf(res, m)})
 		return
 	}
 	words := "was started, and it is not known whether it had its effect."
@@ -149,9 +149,9 @@ func (a *app) tellUnknown(name string, res call.Result, m *display.Mask, w wayOn
 func (a *app) tellResult(name, words string, res call.Result, m *display.Mask) {
 	switch {
 	case a.json && res.Status == call.Succeeded:
-		a.emit(succeededObject{Status: res.Status, CallID: res.CallID, RunID: res.RunID, Result: jsonOrNone(m.Scrub, res.Value)})
+		a.emit(succeededObject{Status: res.Status, CallID: res.CallID, RunID: res.RunID, Result: jsonOrNone(m.Scrub, res.Value), editedObject: editedOf(res, m)})
 	case a.json:
-		a.emit(failedObject{Status: res.Status, CallID: res.CallID, Kind: res.Kind, Message: m.Text(res.Message)})
+		a.emit(failedObject{Status: res.Status, CallID: res.CallID, Kind: res.Kind, Message: m.Text(res.Message), editedObject: editedOf(res, m)})
 	default:
 		a.sayResult(name, words, res, m)
 	}
@@ -169,7 +169,7 @@ func (a *app) sayResult(name, words string, res call.Result, m *display.Mask) {
 		a.say("  message    %s", a.excerpt(m.Text(res.Message)))
 	}
 	if res.Edited {
-		a.say("  edited     it ran with a reviewer's arguments")
+		a.say("  edited     it ran with a reviewer's arguments: %s", safe(m.Brief(res.Args)))
 	}
 	if res.Status == call.Succeeded {
 		a.say("  result     %s", safe(m.Value(m.Scrub(res.Value))))

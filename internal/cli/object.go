@@ -34,6 +34,17 @@ type succeededObject struct {
 	CallID string          `json:"call_id"`
 	RunID  string          `json:"run_id"`
 	Result json.RawMessage `json:"result"`
+	editedObject
+}
+
+// editedObject is what ran, where a reviewer edited it.
+type editedObject struct {
+	EditedArgs      json.RawMessage `json:"edited_args,omitempty"`
+	EffectiveDigest string          `json:"effective_digest,omitempty"`
+}
+
+func editedOf(res call.Result, m *display.Mask) editedObject {
+	return editedObject{jsonOrNone(m.JSON, res.EditedArgs()), res.EffectiveDigest}
 }
 
 type pendingObject struct {
@@ -53,6 +64,7 @@ type unknownObject struct {
 	RunID      string      `json:"run_id"`
 	Kind       call.Kind   `json:"kind,omitempty"`
 	Message    string      `json:"message,omitempty"`
+	editedObject
 }
 
 type failedObject struct {
@@ -60,6 +72,7 @@ type failedObject struct {
 	CallID  string      `json:"call_id,omitempty"`
 	Kind    call.Kind   `json:"kind,omitempty"`
 	Message string      `json:"message,omitempty"`
+	editedObject
 }
 
 // stamp is a time as every door writes it; empty for none.
@@ -124,6 +137,9 @@ func masked(m *display.Mask, words map[string]string) map[string]string {
 func callObject(c call.Call, as []call.Attempt, m *display.Mask) call.Object {
 	o := c.Object(as)
 	o.Args, o.Result, o.Message = jsonOrNone(m.JSON, c.Args), jsonOrNone(m.Scrub, c.Result), m.Text(o.Message)
+	for i := range o.Attempts {
+		o.Attempts[i].EditedArgs = jsonOrNone(m.JSON, o.Attempts[i].EditedArgs)
+	}
 	return o
 }
 

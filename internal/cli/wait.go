@@ -36,7 +36,7 @@ func (w waiter) do(ctx context.Context, parked *call.PendingError) error {
 
 func (w waiter) untilDecided(ctx context.Context, parked *call.PendingError) error {
 	for {
-		_, d, err := w.standing(ctx, parked)
+		_, _, d, err := w.standing(ctx, parked)
 		switch {
 		case err != nil:
 			return err
@@ -96,15 +96,23 @@ func (w waiter) end(ctx context.Context, p *call.PendingError) (at event.Cursor,
 	return at, err
 }
 
-func (w waiter) standing(ctx context.Context, p *call.PendingError) (c call.Call, d decision.Decision, err error) {
+// standing is the call with its last attempt, if any, and the approval.
+func (w waiter) standing(ctx context.Context, p *call.PendingError) (c call.Call, last *call.Attempt, d decision.Decision, err error) {
 	err = txn.View(ctx, w.store, func(tx call.Tx) error {
+		last = nil
 		if d, err = tx.Decision(p.ApprovalID); err != nil {
 			return err
 		}
-		c, err = tx.Call(p.CallID)
+		if c, err = tx.Call(p.CallID); err != nil {
+			return err
+		}
+		as, err := tx.Attempts(p.CallID)
+		if len(as) > 0 {
+			last = &as[len(as)-1]
+		}
 		return err
 	})
-	return c, d, err
+	return c, last, d, err
 }
 
 // goOn carries out the call once it is decided. Where another process was first,
@@ -126,11 +134,11 @@ func (w waiter) goOn(ctx context.Context, p *call.PendingError) error {
 	case errors.Is(err, call.ErrRunning):
 		return w.elsewhere(ctx, p, err)
 	case errors.Is(err, decision.ErrNotPending):
-		c, _, serr := w.standing(ctx, p)
+		c, last, _, serr := w.standing(ctx, p)
 		if serr != nil || !c.Status.Terminal() {
 			return err
 		}
-		res, err = call.Result{Status: c.Status, Value: c.Result, Kind: c.Kind, Message: c.Message, CallID: c.ID, RunID: c.RunID, ApprovalID: c.ApprovalID, Args: c.Args}, nil
+		res, err = call.ResultOf(c, last), nil
 	}
 	err = w.answer(ctx, w.store, w.tool, w.conf, res, err)
 	w.finishLate(ctx, w.ex)
@@ -143,7 +151,7 @@ func (w waiter) elsewhere(ctx context.Context, p *call.PendingError, running err
 	if err != nil {
 		return err
 	}
-	c, _, err := w.standing(ctx, p)
+	c, _, _, err := w.standing(ctx, p)
 	switch {
 	case err != nil:
 		return err
