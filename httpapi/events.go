@@ -22,7 +22,7 @@ type eventsIn struct {
 
 func (s *Server) registerEvents() {
 	add(s, route{
-		method: http.MethodGet, path: "/v1/events", id: "events",
+		method: http.MethodGet, path: "/v1/events", id: "events", jobs: true,
 		summary: "Events as they are stored, as Server-Sent Events: id is the cursor, event the type, data the event. A last event shutdown tells that the server stops",
 	}, s.follow)
 }
@@ -55,23 +55,25 @@ func (s *Server) follow(ctx context.Context, c caller, in *eventsIn) (*huma.Stre
 	}}, nil
 }
 
-// mayFollow lets an agent follow what it started, and nothing else.
+// mayFollow lets an agent follow what it started, and a job's token that job; nothing else.
 func (s *Server) mayFollow(ctx context.Context, c caller, stream string) error {
-	if c.reads() {
-		return nil
-	}
 	noun, id, _ := strings.Cut(stream, ":")
-	switch noun {
-	case "call":
+	switch {
+	case c.reads():
+		return nil
+	case noun == "":
+		return ErrScope.Say("An agent follows one stream that it started.").Hint("Name it: stream=call:call_….")
+	case noun == "job":
+		return s.maySeeJob(ctx, c, id)
+	case c.JobID != "":
+	case noun == "call":
 		_, err := s.readCall(ctx, c, id)
 		return err
-	case "run":
+	case noun == "run":
 		_, _, err := s.readRun(ctx, c, id)
 		return err
-	case "":
-		return ErrScope.Say("An agent follows one stream that it started.").Hint("Name it: stream=call:call_….")
 	}
-	return event.ErrNoStream
+	return event.ErrNoStream.Say("There is no stream %s.", stream)
 }
 
 type follower struct {
