@@ -90,9 +90,12 @@ func asked(tx Tx, d Decision, q Asking) (AskedAt, error) {
 // Answering is an answer to a question.
 type Answering struct {
 	Choice string // exactly one of the options; another Unicode form of it is another text
-	Input  []byte // what the form asks for, JSON; nil: nothing
-	By     string // recorded as given; not empty
-	Note   string
+	// Input is what the form asks for, JSON. Nil, null and {} are the same: nothing is
+	// filled in. With a form that is held against it, and kept, as {}; without a form it
+	// is the only input there can be, and none is kept.
+	Input []byte
+	By    string // recorded as given; not empty
+	Note  string
 	// MaxEventBytes bounds the event's data. Default: MaxEventBytes.
 	MaxEventBytes int
 }
@@ -140,14 +143,11 @@ func (o Operator) tryInput(ctx context.Context, id string, input []byte) (checke
 	if err != nil || d.Status != Pending || d.Form == nil {
 		return d.Digest, nil, err
 	}
-	if input == nil {
-		input = []byte(`{}`)
-	}
 	s, err := tool.CompileSchema(d.Form)
 	if err != nil {
 		return d.Digest, ErrUsage.Say("The form of question %s cannot be used as stored.", id).Because(err), nil
 	}
-	return d.Digest, s.CheckInput(input), nil
+	return d.Digest, s.CheckInput(d.filledIn(input)), nil
 }
 
 // WithdrawQuestion takes a pending question back; the note is kept with it. Once more

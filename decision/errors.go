@@ -42,6 +42,8 @@ type Standing struct {
 	Principal  string    `json:"decided_principal,omitempty"`
 	At         time.Time `json:"decided_at,omitzero"`
 	Note       string    `json:"note,omitempty"`
+	// Input is what was given with the answer to a question; nil: nothing.
+	Input json.RawMessage `json:"input,omitempty"`
 }
 
 // MarshalJSON writes the time as every door does: UTC, always six decimals.
@@ -59,7 +61,9 @@ func (d Decision) Standing() Standing {
 	if y := at.Year(); y < 0 || y > 9999 { // altered by hand: JSON has no such time
 		at = time.Time{}
 	}
-	s := Standing{Status: d.Status, Choice: d.Choice, By: d.DecidedBy, Principal: d.DecidedPrincipal, At: at, Note: d.Note}
+	s := Standing{
+		Status: d.Status, Choice: d.Choice, By: d.DecidedBy, Principal: d.DecidedPrincipal, At: at, Note: d.Note, Input: document(d.Input),
+	}
 	if d.Type == Question {
 		s.DecisionID = d.ID
 	} else {

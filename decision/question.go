@@ -1,7 +1,6 @@
 package decision
 
 import (
-	"bytes"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -10,7 +9,6 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	"github.com/placet-dev/placet/canon"
 	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/fault"
 	"github.com/placet-dev/placet/tool"
@@ -54,7 +52,7 @@ type Asking struct {
 	Prompt  string        // 1 to 10,000 characters, not blank
 	Options []string      // 1 to 50, of 1 to 200 characters, kept and compared as they are; nil: approve and deny
 	Timeout time.Duration // whole seconds, 1 s to ten years; 0: it never expires
-	Form    []byte        // a flat JSON Schema of what else is asked for; nil: nothing
+	Form    []byte        // a flat JSON Schema of what else is asked for; nil or null: nothing
 	// IdempotencyKey makes a repeat of the same question answer with the first one.
 	IdempotencyKey string
 	By             string // principal that asks; empty: not known
@@ -70,6 +68,9 @@ func (q Asking) Checked() (Asking, error) {
 	}
 	if q.MaxEventBytes == 0 {
 		q.MaxEventBytes = MaxEventBytes
+	}
+	if isJSON(q.Form, `null`) {
+		q.Form = nil
 	}
 	if err := checkText("prompt", q.Prompt, MaxPrompt); err != nil {
 		return q, err
@@ -150,7 +151,7 @@ func (d Decision) sameQuestion(q Asking) bool {
 	if !d.ExpiresAt.IsZero() {
 		timeout = d.ExpiresAt.Sub(d.CreatedAt)
 	}
-	return d.Prompt == q.Prompt && slices.Equal(d.Options, q.Options) && bytes.Equal(d.Form, q.Form) && timeout == q.Timeout
+	return d.Prompt == q.Prompt && slices.Equal(d.Options, q.Options) && sameForm(d.Form, q.Form) && timeout == q.Timeout
 }
 
 // fits refuses an event whose data would not fit: it carries the answer, so it is
@@ -166,7 +167,7 @@ func fits(e event.Event, limit int) error {
 // is judged.
 type Resolve struct {
 	Choice        Choice
-	Input         []byte // what the form asks for, JSON; nil: nothing
+	Input         []byte // what the form asks for, JSON; nil, null and {}: nothing
 	By            string
 	Note          string
 	Principal     string
@@ -190,7 +191,7 @@ func (d Decision) resolve(cmd Resolve, now time.Time) (Change, error) {
 		if d.Choice == cmd.Choice && sameInput(d.Input, cmd.Input) {
 			return Change{Next: d, Repeated: true}, nil
 		}
-		return Change{}, ErrChoiceConflict.Say("Question %s is answered already: %s%s.", d.ID, quote(string(d.Choice)), byWhom(d)).With(d.Standing())
+		return Change{}, d.errOtherAnswer(cmd.Choice)
 	default:
 		return Change{}, d.errNotPending()
 	}
@@ -230,7 +231,7 @@ func (d Decision) errNotOffered(choice string) error {
 
 func (d Decision) checkInput(cmd Resolve) error {
 	switch {
-	case cmd.Input == nil && d.Form == nil:
+	case d.Form == nil && nothing(cmd.Input):
 		return nil
 	case d.Form == nil:
 		return ErrUsage.Say("Question %s asks for nothing but a choice.", d.ID).Hint("Leave the input out.")
@@ -245,26 +246,17 @@ func (d Decision) answer(cmd Resolve, now time.Time) (Change, error) {
 	if limit == 0 {
 		limit = MaxEventBytes
 	}
-	d.Status, d.Open, d.Choice, d.Input = Resolved, false, cmd.Choice, cmd.Input
+	d.Status, d.Open, d.Choice, d.Input = Resolved, false, cmd.Choice, d.filledIn(cmd.Input)
 	d.DecidedBy, d.DecidedPrincipal, d.Verified = cmd.By, cmd.Principal, cmd.Verified
 	d.DecidedAt, d.SettledAt, d.Note, d.Epoch = now, now, cmd.Note, cmd.Epoch
-	e := d.event(event.DecisionResolved, cmd.By, resolvedPayload{d.ID, string(cmd.Choice), cmd.Input, cmd.By, cmd.Principal})
+	e := d.event(event.DecisionResolved, cmd.By, resolvedPayload{d.ID, string(d.Choice), d.Input, cmd.By, cmd.Principal})
 	return Change{
 		Next: d,
 		Vote: &Vote{
-			DecisionID: d.ID, Principal: cmd.Principal, By: cmd.By, Choice: cmd.Choice, Input: cmd.Input, Note: cmd.Note, At: now,
+			DecisionID: d.ID, Principal: cmd.Principal, By: cmd.By, Choice: d.Choice, Input: d.Input, Note: cmd.Note, At: now,
 		},
 		Events: []event.Event{e},
 	}, fits(e, limit)
-}
-
-// sameInput compares by value: 1 and 1.0 are the same answer.
-func sameInput(a, b []byte) bool {
-	if a == nil || b == nil {
-		return a == nil && b == nil
-	}
-	same, err := canon.Equal(a, b)
-	return err == nil && same
 }
 
 func quoteAll(list []string) string {
