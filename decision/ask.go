@@ -67,7 +67,11 @@ func (o Operator) ask(tx Tx, space string, owner Ref, q Asking) (AskedAt, error)
 	if err != nil {
 		return AskedAt{}, err
 	}
-	if err := tx.InsertDecision(d, d.Requested()); err != nil {
+	told := d.Requested()
+	if err := fits(told, o.MaxEventBytes); err != nil {
+		return AskedAt{}, err
+	}
+	if err := tx.InsertDecision(d, told); err != nil {
 		return AskedAt{}, err
 	}
 	return asked(tx, d, q)
@@ -96,8 +100,6 @@ type Answering struct {
 	Input []byte
 	By    string // recorded as given; not empty
 	Note  string
-	// MaxEventBytes bounds the event's data. Default: MaxEventBytes.
-	MaxEventBytes int
 }
 
 // Resolve answers a question of a job; jobID may be empty, then any job's is meant.
@@ -114,7 +116,7 @@ func (o Operator) Resolve(ctx context.Context, jobID, decisionID string, a Answe
 		return Decision{}, err
 	}
 	cmd := Resolve{
-		Choice: Choice(a.Choice), Input: a.Input, By: a.By, Note: a.Note, MaxEventBytes: a.MaxEventBytes,
+		Choice: Choice(a.Choice), Input: a.Input, By: a.By, Note: a.Note, MaxEventBytes: o.MaxEventBytes,
 		Principal: o.Principal, Verified: o.Verified, MayOwn: o.MayOwn,
 	}
 	var err error
@@ -153,13 +155,13 @@ func (o Operator) tryInput(ctx context.Context, id string, input []byte) (checke
 // WithdrawQuestion takes a pending question back; the note is kept with it. Once more
 // is fine and changes nothing. On an error nothing is changed: [ErrNotFound],
 // [ErrExpired], [ErrNotPending] where it is answered, [ErrForbidden] where another
-// principal asked it.
+// principal asked it, [ErrTooLarge].
 func (o Operator) WithdrawQuestion(ctx context.Context, jobID, decisionID, by, note string) (Decision, error) {
 	if err := CheckAnswer(Answer{By: by, Note: note}); err != nil {
 		return Decision{}, err
 	}
 	return o.run(ctx, target{decisionID, Question, jobID}, func(_ int64, waiting error) Command {
-		return Withdraw{By: by, Principal: o.Principal, Note: note, MayOwn: o.MayOwn, Waiting: waiting}
+		return Withdraw{By: by, Principal: o.Principal, Note: note, MayOwn: o.MayOwn, Waiting: waiting, MaxEventBytes: o.MaxEventBytes}
 	})
 }
 

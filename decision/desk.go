@@ -137,6 +137,11 @@ type Operator struct {
 	// MayOwn lets the principal decide what it asked for itself, and take back
 	// what others asked for: the command line on the store itself has it.
 	MayOwn bool
+
+	// MaxEventBytes bounds what an event tells of a question, of an answer to one and of
+	// its withdrawal, in bytes of its data as it is stored. What would be more is
+	// [ErrTooLarge], and nothing is written. Default: MaxEventBytes.
+	MaxEventBytes int
 }
 
 // Decide records an answer to one approval; it does not continue what waits.

@@ -21,7 +21,7 @@ const (
 	MaxOptions        = 50     // before duplicates are collapsed
 	MaxOption         = 200    // characters
 	MaxTimeout        = 315_360_000 * time.Second
-	MaxEventBytes     = 64 << 10 // of an event's data, as it is stored; a job may set less
+	MaxEventBytes     = 64 << 10 // of an event's data, as it is stored; Operator.MaxEventBytes may set another
 	MaxPendingOfJob   = 100
 	MaxQuestionsOfJob = 10_000
 	maxIdempotencyKey = 200 // bytes
@@ -56,8 +56,6 @@ type Asking struct {
 	// IdempotencyKey makes a repeat of the same question answer with the first one.
 	IdempotencyKey string
 	By             string // principal that asks; empty: not known
-	// MaxEventBytes bounds the event's data. Default: MaxEventBytes.
-	MaxEventBytes int
 }
 
 // Checked is q as it is asked, defaults filled in and repeated options dropped:
@@ -65,9 +63,6 @@ type Asking struct {
 func (q Asking) Checked() (Asking, error) {
 	if q.Options == nil {
 		q.Options = []string{defaultYes, defaultNo}
-	}
-	if q.MaxEventBytes == 0 {
-		q.MaxEventBytes = MaxEventBytes
 	}
 	if isJSON(q.Form, `null`) {
 		q.Form = nil
@@ -129,7 +124,7 @@ func checkForm(form []byte) error {
 }
 
 // Asked is the decision that asks q of people for the owner. The times are the
-// transaction's.
+// transaction's. Whether its event fits is the [Operator]'s to say.
 func (q Asking) Asked(id, space string, owner Ref, n int64, now time.Time, epoch int64) (Decision, error) {
 	d := Decision{
 		ID: id, Space: space, Type: Question, Owner: owner, N: n, Prompt: q.Prompt, Options: q.Options, Form: q.Form,
@@ -139,10 +134,8 @@ func (q Asking) Asked(id, space string, owner Ref, n int64, now time.Time, epoch
 		d.ExpiresAt = now.Add(q.Timeout)
 	}
 	var err error
-	if d.Digest, err = d.Binding(); err != nil {
-		return d, err
-	}
-	return d, fits(d.Requested(), q.MaxEventBytes)
+	d.Digest, err = d.Binding()
+	return d, err
 }
 
 // sameQuestion reports whether d asks what q would: what an idempotency key stands for.
@@ -155,8 +148,11 @@ func (d Decision) sameQuestion(q Asking) bool {
 }
 
 // fits refuses an event whose data would not fit: it carries the answer, so it is
-// never cut (spec 3.2).
+// never cut (spec 3.2). A limit of 0 is [MaxEventBytes].
 func fits(e event.Event, limit int) error {
+	if limit == 0 {
+		limit = MaxEventBytes
+	}
 	if n := len(e.Payload); n > limit {
 		return ErrTooLarge.Say("What would be told of this has %d bytes; the limit is %d.", n, limit).Hint("Say it in fewer words.")
 	}
@@ -242,10 +238,6 @@ func (d Decision) checkInput(cmd Resolve) error {
 }
 
 func (d Decision) answer(cmd Resolve, now time.Time) (Change, error) {
-	limit := cmd.MaxEventBytes
-	if limit == 0 {
-		limit = MaxEventBytes
-	}
 	d.Status, d.Open, d.Choice, d.Input = Resolved, false, cmd.Choice, d.filledIn(cmd.Input)
 	d.DecidedBy, d.DecidedPrincipal, d.Verified = cmd.By, cmd.Principal, cmd.Verified
 	d.DecidedAt, d.SettledAt, d.Note, d.Epoch = now, now, cmd.Note, cmd.Epoch
@@ -256,7 +248,7 @@ func (d Decision) answer(cmd Resolve, now time.Time) (Change, error) {
 			DecisionID: d.ID, Principal: cmd.Principal, By: cmd.By, Choice: d.Choice, Input: d.Input, Note: cmd.Note, At: now,
 		},
 		Events: []event.Event{e},
-	}, fits(e, limit)
+	}, fits(e, cmd.MaxEventBytes)
 }
 
 func quoteAll(list []string) string {

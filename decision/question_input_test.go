@@ -133,7 +133,7 @@ func TestConflictNamesTheStoredAnswer(t *testing.T) {
 			}
 		}
 		st, ok := decision.StandingOf(err)
-		if !ok || st.ApprovalID != d.ID || st.Choice != "yes" || st.By != reviewer || string(st.Input) != tt.input {
+		if !ok || st.DecisionID != d.ID || st.Choice != "yes" || st.By != reviewer || string(st.Input) != tt.input {
 			t.Errorf("%s: the standing answer is %+v", name, st)
 		}
 	}

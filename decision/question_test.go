@@ -69,36 +69,45 @@ func TestAskingIsChecked(t *testing.T) {
 	}
 }
 
-// Bytes are counted, not characters: 10,000 emoji are 40,000 bytes.
-func TestAskingFitsItsEvent(t *testing.T) {
+// A prompt is told whole, and not escaped: 10,000 emoji are 40,000 bytes.
+func TestAskingIsToldWhole(t *testing.T) {
 	t.Parallel()
-	q, err := decision.Asking{Prompt: strings.Repeat("\U0001F642", decision.MaxPrompt), MaxEventBytes: 40_000}.Checked()
+	q, err := decision.Asking{Prompt: strings.Repeat("\U0001F642", decision.MaxPrompt)}.Checked()
 	if err != nil {
 		t.Fatal(err)
 	}
-	owner := decision.Ref{Kind: decision.OwnerJob, ID: "job_1"}
-	if _, err := q.Asked("dec_1", event.MainSpace, owner, 1, noon, 1); !errors.Is(err, decision.ErrTooLarge) {
-		t.Errorf("40,000 bytes and a bit: %v", err)
-	}
-	q.MaxEventBytes = 0
-	if q, err = q.Checked(); err != nil {
-		t.Fatal(err)
-	}
-	d, err := q.Asked("dec_1", event.MainSpace, owner, 1, noon, 1)
+	d, err := q.Asked("dec_1", event.MainSpace, decision.Ref{Kind: decision.OwnerJob, ID: "job_1"}, 1, noon, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
+	e := d.Requested()
 	var told struct {
 		Prompt string `json:"prompt"`
 	}
-	if err := json.Unmarshal(d.Requested().Payload, &told); err != nil || told.Prompt != q.Prompt {
-		t.Errorf("the event tells %d characters, %v", len(told.Prompt), err)
+	if err := json.Unmarshal(e.Payload, &told); err != nil || told.Prompt != q.Prompt || len(e.Payload) > 40_100 {
+		t.Errorf("the event tells %d bytes of it, %v, in %d", len(told.Prompt), err, len(e.Payload))
 	}
-	r := yes(d)
-	r.Choice, r.MaxEventBytes = "approve", 20
-	if _, err := d.Step(r, noon); !errors.Is(err, decision.ErrTooLarge) {
-		t.Errorf("an answer of more than 20 bytes: %v", err)
+}
+
+// What is told of an answer or a withdrawal is bounded, but for what the runtime withdraws.
+func TestWhatIsToldFits(t *testing.T) {
+	t.Parallel()
+	d := question(t)
+	commands := func(limit int) (resolve, withdraw, end decision.Command) {
+		r := yes(d)
+		r.MaxEventBytes = limit
+		return r, decision.Withdraw{By: "bot", MaxEventBytes: limit}, decision.Withdraw{By: event.System, ByRuntime: true, MaxEventBytes: limit}
 	}
+	resolve, withdraw, end := commands(20)
+	for name, cmd := range map[string]decision.Command{"resolve": resolve, "withdraw": withdraw} {
+		if _, err := d.Step(cmd, noon); !errors.Is(err, decision.ErrTooLarge) {
+			t.Errorf("%s in 20 bytes: %v", name, err)
+		}
+	}
+	step(t, d, end, noon)
+	resolve, withdraw, _ = commands(0)
+	step(t, d, resolve, noon)
+	step(t, d, withdraw, noon)
 }
 
 func TestResolve(t *testing.T) {

@@ -34,9 +34,10 @@ type Withdraw struct {
 	MayOwn              bool // the principal may take back what others asked for
 	Waiting             error
 	// ByRuntime: nobody has to answer any more, because its owner ends or the outcome
-	// became known in this transaction. Then it does not matter whose it is or whether
-	// it is overdue.
-	ByRuntime bool
+	// became known in this transaction. Then it does not matter whose it is, whether
+	// it is overdue, or how much is told of it.
+	ByRuntime     bool
+	MaxEventBytes int // of a question; 0: [MaxEventBytes]
 }
 
 // Consume spends a grant on an attempt, or returns a denial (Attempt 0).
@@ -282,7 +283,11 @@ func (d Decision) withdraw(cmd Withdraw, now time.Time) (Change, error) {
 	d.WithdrawnBy, d.WithdrawnPrincipal = cmd.By, cmd.Principal
 	if d.Type == Question {
 		e := d.event(event.DecisionWithdrawn, cmd.By, withdrawnPayload{d.ID, cmd.By})
-		return Change{Next: d, Events: []event.Event{e}}, fits(e, MaxEventBytes)
+		ch := Change{Next: d, Events: []event.Event{e}}
+		if cmd.ByRuntime {
+			return ch, nil
+		}
+		return ch, fits(e, cmd.MaxEventBytes)
 	}
 	return Change{Next: d, Events: []event.Event{d.event(event.ApprovalWithdrawn, cmd.By, approvalPayload{d.ID})}}, nil
 }
