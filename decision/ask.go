@@ -74,6 +74,7 @@ func (o Operator) ask(tx Tx, space string, owner Ref, q Asking) (AskedAt, error)
 	if err := tx.InsertDecision(d, told); err != nil {
 		return AskedAt{}, err
 	}
+	d.Version = 1 // as it is stored now
 	return asked(tx, d, q)
 }
 

@@ -55,7 +55,7 @@ type Asking struct {
 	Form    []byte        // a flat JSON Schema of what else is asked for; nil or null: nothing
 	// IdempotencyKey makes a repeat of the same question answer with the first one.
 	IdempotencyKey string
-	By             string // principal that asks; empty: not known
+	By             string // principal that asks, at most 200 bytes; empty: not known
 }
 
 // Checked is q as it is asked, defaults filled in and repeated options dropped:
@@ -66,6 +66,9 @@ func (q Asking) Checked() (Asking, error) {
 	}
 	if isJSON(q.Form, `null`) {
 		q.Form = nil
+	}
+	if err := CheckAsker(q.By, nil); err != nil {
+		return q, err
 	}
 	if err := checkText("prompt", q.Prompt, MaxPrompt); err != nil {
 		return q, err
