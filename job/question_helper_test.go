@@ -92,7 +92,7 @@ func (a *asker) resolve(id, choice string) decision.Decision {
 // withdraw takes a question back, as the one who asked.
 func (a *asker) withdraw(id string) decision.Decision {
 	a.Helper()
-	d, err := a.bot().WithdrawQuestion(a.ctx, a.j.ID, id, "bot")
+	d, err := a.bot().WithdrawQuestion(a.ctx, a.j.ID, id, "bot", "")
 	if err != nil {
 		a.Fatal(err)
 	}

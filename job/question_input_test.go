@@ -92,7 +92,7 @@ func TestConflictIsTold(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if st.ApprovalID != q.ID || st.Status != decision.Resolved || st.Choice != "ja" || string(st.Input) != `{"n":1}` || st.By != "Ana" || st.Principal != "user:ana" || st.Note != "why" {
+		if st.DecisionID != q.ID || st.Status != decision.Resolved || st.Choice != "ja" || string(st.Input) != `{"n":1}` || st.By != "Ana" || st.Principal != "user:ana" || st.Note != "why" {
 			t.Errorf("%s: what stands is %+v", name, st)
 		}
 	}

@@ -32,7 +32,7 @@ func TestQuestionSizes(t *testing.T) {
 			return err
 		}},
 		"withdraw": {decision.Asking{Prompt: "p", By: "bot"}, event.DecisionWithdrawn, func(a *asker, op decision.Operator, q decision.AskedAt) error {
-			_, err := op.WithdrawQuestion(a.ctx, a.j.ID, q.ID, strings.Repeat(emoji, 200))
+			_, err := op.WithdrawQuestion(a.ctx, a.j.ID, q.ID, strings.Repeat(emoji, 200), "")
 			return err
 		}},
 	} {

@@ -138,7 +138,7 @@ func TestWhoIsBeforeTheSweepWins(t *testing.T) {
 		"a withdrawal": {func(a *asker, q decision.AskedAt) {
 			op := a.bot()
 			op.Now = func() time.Time { return q.ExpiresAt }
-			if _, err := op.WithdrawQuestion(a.ctx, a.j.ID, q.ID, "bot"); err != nil {
+			if _, err := op.WithdrawQuestion(a.ctx, a.j.ID, q.ID, "bot", ""); err != nil {
 				t.Error(err)
 			}
 		}, decision.Withdrawn, "decision_requested decision_withdrawn"},
@@ -193,7 +193,7 @@ func TestTooLateExpires(t *testing.T) {
 			return err
 		},
 		"withdraw": func(a *asker, q decision.AskedAt) error {
-			_, err := a.bot().WithdrawQuestion(a.ctx, a.j.ID, q.ID, "bot")
+			_, err := a.bot().WithdrawQuestion(a.ctx, a.j.ID, q.ID, "bot", "")
 			return err
 		},
 	} {

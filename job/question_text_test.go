@@ -26,7 +26,7 @@ func TestQuestionTexts(t *testing.T) {
 			return d.DecidedBy, d.Note
 		}},
 		"withdraw": {func(a *asker, id, by, _ string) (decision.Decision, error) {
-			return a.bot().WithdrawQuestion(a.ctx, a.j.ID, id, by)
+			return a.bot().WithdrawQuestion(a.ctx, a.j.ID, id, by, "")
 		}, false, func(a *asker, id string) (by, note string) {
 			es := a.of(id)
 			return es[len(es)-1].Actor, a.decision(id).Note

@@ -31,7 +31,7 @@ func TestTokenOfAnotherJob(t *testing.T) {
 			return err
 		},
 		"withdraw": func(jobID, id string) error {
-			_, err := a.bot().WithdrawQuestion(a.ctx, jobID, id, "bot")
+			_, err := a.bot().WithdrawQuestion(a.ctx, jobID, id, "bot", "")
 			return err
 		},
 		"wait": func(jobID, id string) error {

@@ -94,7 +94,7 @@ func TestWhatIsToldOfTheOtherEnds(t *testing.T) {
 	t.Parallel()
 	a := askingJob(t)
 	taken, overdue, ended := a.asks(), a.brief(), a.asks()
-	if _, err := a.bot().WithdrawQuestion(a.ctx, a.j.ID, taken.ID, "the bot"); err != nil {
+	if _, err := a.bot().WithdrawQuestion(a.ctx, a.j.ID, taken.ID, "the bot", ""); err != nil {
 		t.Fatal(err)
 	}
 	a.clock.Advance(2 * second)
@@ -142,7 +142,7 @@ func TestNotOffered(t *testing.T) {
 	a := askingJob(t)
 	q := a.ask(decision.Asking{Prompt: "p", Options: []string{"ja", `n"ein`, "é"}})
 	before := a.all()
-	for _, choice := range []string{"nein", "Ja", " ja", "", "e\u0301", "approve"} {
+	for _, choice := range []string{"nein", "Ja", " ja", "", "approve"} {
 		_, err := a.op.Resolve(a.ctx, a.j.ID, q.ID, decision.Answering{Choice: choice, By: "ana"})
 		f := fault.From(err)
 		if f.Reason != "not_offered" || f.Code != fault.Invalid || f.Advice != `It offers: "ja", "n\"ein", "é".` {

@@ -21,6 +21,7 @@ func TestWithdrawQuestion(t *testing.T) {
 
 	want := q.Decision
 	want.Status, want.Open, want.SettledAt, want.Version = decision.Withdrawn, false, at, q.Version+1
+	want.WithdrawnBy, want.WithdrawnPrincipal = "bot", "bot"
 	if diff := cmp.Diff(want, a.decision(q.ID)); diff != "" {
 		t.Errorf("the row (-want +got)\n%s", diff)
 	}
@@ -51,15 +52,15 @@ func TestWhoWithdraws(t *testing.T) {
 	first, second := a.asks(), a.asks()
 	before := a.all()
 	other := a.op
-	if _, err := other.WithdrawQuestion(a.ctx, a.j.ID, first.ID, "ana"); !errors.Is(err, decision.ErrForbidden) {
+	if _, err := other.WithdrawQuestion(a.ctx, a.j.ID, first.ID, "ana", ""); !errors.Is(err, decision.ErrForbidden) {
 		t.Errorf("another principal: %v", err)
 	}
 	a.unchanged(before)
 	other.MayOwn = true
-	if _, err := other.WithdrawQuestion(a.ctx, a.j.ID, first.ID, "ana"); err != nil {
+	if _, err := other.WithdrawQuestion(a.ctx, a.j.ID, first.ID, "ana", ""); err != nil {
 		t.Errorf("for others: %v", err)
 	}
-	if _, err := (decision.Operator{Store: a.st}).WithdrawQuestion(a.ctx, "", second.ID, "whoever"); err != nil { // nobody was proved, and any job is meant
+	if _, err := (decision.Operator{Store: a.st}).WithdrawQuestion(a.ctx, "", second.ID, "whoever", ""); err != nil { // nobody was proved, and any job is meant
 		t.Errorf("no principal: %v", err)
 	}
 	a.counts(0, 2)
@@ -72,7 +73,7 @@ func TestWithdrawWhatIsSettled(t *testing.T) {
 	answered, ended := a.asks(), a.asks()
 	a.resolve(answered.ID, "deny")
 	before := a.all()
-	_, err := a.bot().WithdrawQuestion(a.ctx, a.j.ID, answered.ID, "bot")
+	_, err := a.bot().WithdrawQuestion(a.ctx, a.j.ID, answered.ID, "bot", "")
 	if st, ok := decision.StandingOf(err); !errors.Is(err, decision.ErrNotPending) || !ok || st.Choice != "deny" || st.Status != decision.Resolved {
 		t.Errorf("an answered one: %v", err)
 	}
