@@ -170,6 +170,8 @@ type Reserving struct {
 	Args   json.RawMessage `json:"args,omitempty"`
 	RunID  string          `json:"run_id,omitempty"`
 	CallID string          `json:"call_id,omitempty"`
+	// IdempotencyKey is sent as a header: the same request again reserves nothing more.
+	IdempotencyKey string `json:"-"`
 }
 
 // Reserved is an attempt whose start is committed: the client carries it out, renews

@@ -81,11 +81,11 @@ func (c *Client) Do(ctx context.Context, method, path string, in, out any, heade
 func (c *Client) send(ctx context.Context, method, path string, in any, header []string) (*http.Response, error) {
 	var body io.Reader
 	if in != nil {
-		var b bytes.Buffer
-		if err := encode(&b, in); err != nil {
-			return nil, call.ErrUsage.Say("The request cannot be written as JSON.").Because(err)
+		b, err := written(in)
+		if err != nil {
+			return nil, err
 		}
-		body = &b
+		body = bytes.NewReader(b)
 	}
 	req, err := http.NewRequestWithContext(ctx, method, c.URL+path, body)
 	if err != nil {
@@ -175,11 +175,22 @@ func (c *Client) Tools(ctx context.Context) (t Tools, err error) {
 
 // Call calls a tool. A status of pending waits for a person. key may be empty.
 func (c *Client) Call(ctx context.Context, tool string, args []byte, key string) (r Result, err error) {
-	var header []string
-	if key != "" {
-		header = []string{"Idempotency-Key", key}
+	return c.CallInRun(ctx, "", tool, args, key)
+}
+
+// CallInRun is [Client.Call] under the id of a run: the guards of its calls count
+// together.
+func (c *Client) CallInRun(ctx context.Context, runID, tool string, args []byte, key string) (r Result, err error) {
+	path := query(at("tools", tool, "call"), "run_id", runID)
+	return r, c.Do(ctx, http.MethodPost, path, stdjson.RawMessage(args), &r, idempotent(key)...)
+}
+
+// idempotent is the header by which the same request again is the same.
+func idempotent(key string) []string {
+	if key == "" {
+		return nil
 	}
-	return r, c.Do(ctx, http.MethodPost, at("tools", tool, "call"), stdjson.RawMessage(args), &r, header...)
+	return []string{"Idempotency-Key", key}
 }
 
 // GetCall reads a call, once it has ended or after wait.
@@ -198,7 +209,7 @@ func (c *Client) WithdrawCall(ctx context.Context, id string) (o call.Object, er
 
 // Reserve reserves an attempt that the caller carries out itself.
 func (c *Client) Reserve(ctx context.Context, what Reserving) (r Reserved, err error) {
-	return r, c.Do(ctx, http.MethodPost, at("calls"), what, &r)
+	return r, c.Do(ctx, http.MethodPost, at("calls"), what, &r, idempotent(what.IdempotencyKey)...)
 }
 
 // Confirm records how a reserved attempt went.

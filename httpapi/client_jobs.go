@@ -6,7 +6,9 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/event"
+	"github.com/placet-dev/placet/job"
 )
 
 // StartJob starts a command that goes on without its client.
@@ -14,13 +16,26 @@ func (c *Client) StartJob(ctx context.Context, b Starting) (j Job, err error) {
 	return j, c.Do(ctx, http.MethodPost, at("jobs"), b, &j)
 }
 
-// Jobs lists jobs: newest first, or by attention those that need a person first.
-func (c *Client) Jobs(ctx context.Context, byAttention bool, status, after string, limit int) (l Jobs, err error) {
+// JobQuery selects jobs, newest first. Only the limit counts with ByAttention.
+type JobQuery struct {
+	Status      job.Status // empty: all
+	Name        string     // empty: all
+	Tag         string     // empty: all
+	Prefix      string     // of the id; empty: all
+	ByAttention bool       // those that need a person first, in one page
+	After       string     // id of the last one seen
+	Limit       int        // 1 to 500. Default: 50.
+}
+
+// Jobs lists jobs.
+func (c *Client) Jobs(ctx context.Context, q JobQuery) (l Jobs, err error) {
 	view := ""
-	if byAttention {
+	if q.ByAttention {
 		view = "attention"
 	}
-	return l, c.Do(ctx, http.MethodGet, query(at("jobs"), "view", view, "status", status, "after", after, "limit", number(limit)), nil, &l)
+	path := query(at("jobs"), "view", view, "status", string(q.Status), "name", q.Name, "tag", q.Tag, "prefix", q.Prefix,
+		"after", q.After, "limit", number(q.Limit))
+	return l, c.Do(ctx, http.MethodGet, path, nil, &l)
 }
 
 // GetJob reads a job.
@@ -33,13 +48,15 @@ func (c *Client) JobEvents(ctx context.Context, id string, after event.Cursor, l
 	return l, c.Do(ctx, http.MethodGet, query(at("jobs", id, "events"), "after", string(after), "limit", number(limit)), nil, &l)
 }
 
-// TailJob reads a piece of a job's output from an offset.
-func (c *Client) TailJob(ctx context.Context, id, stream string, offset int64, follow bool) (t Tail, err error) {
-	f := ""
-	if follow {
-		f = "true"
+// TailJob reads a piece of a job's output: go on from its Next.
+func (c *Client) TailJob(ctx context.Context, id string, q job.Tailing) (t Tail, err error) {
+	follow := ""
+	if q.Follow {
+		follow = "true"
 	}
-	return t, c.Do(ctx, http.MethodGet, query(at("jobs", id, "tail"), "stream", stream, "offset", strconv.FormatInt(offset, 10), "follow", f), nil, &t)
+	path := query(at("jobs", id, "tail"), "stream", string(q.Stream), "offset", strconv.FormatInt(q.Offset, 10),
+		"max_bytes", number(q.MaxBytes), "follow", follow)
+	return t, c.Do(ctx, http.MethodGet, path, nil, &t)
 }
 
 // WaitForJob waits for an event of a job.
@@ -87,9 +104,19 @@ func (c *Client) WithdrawQuestion(ctx context.Context, jobID, decisionID string,
 	return q, c.Do(ctx, http.MethodPost, at("jobs", jobID, "decision", decisionID, "withdraw"), n, &q)
 }
 
-// Questions lists questions, newest first.
-func (c *Client) Questions(ctx context.Context, jobID, status, after string, limit int) (l Questions, err error) {
-	return l, c.Do(ctx, http.MethodGet, query(at("decisions"), "job_id", jobID, "status", status, "after", after, "limit", number(limit)), nil, &l)
+// QuestionQuery selects questions, newest first.
+type QuestionQuery struct {
+	JobID  string          // empty: of all jobs
+	Status decision.Status // empty: all
+	Prefix string          // of the id; empty: all
+	After  string          // id of the last one seen
+	Limit  int             // 1 to 500. Default: 50.
+}
+
+// Questions lists questions.
+func (c *Client) Questions(ctx context.Context, q QuestionQuery) (l Questions, err error) {
+	path := query(at("decisions"), "job_id", q.JobID, "status", string(q.Status), "prefix", q.Prefix, "after", q.After, "limit", number(q.Limit))
+	return l, c.Do(ctx, http.MethodGet, path, nil, &l)
 }
 
 // GetQuestion reads a question.
@@ -97,7 +124,9 @@ func (c *Client) GetQuestion(ctx context.Context, id string) (q Question, err er
 	return q, c.Do(ctx, http.MethodGet, at("decisions", id), nil, &q)
 }
 
-// WaitForQuestion waits until a question is settled.
-func (c *Client) WaitForQuestion(ctx context.Context, id string, wait time.Duration) (got Waited, err error) {
-	return got, c.Do(ctx, http.MethodGet, query(at("decisions", id, "wait"), "wait", wait.String()), nil, &got)
+// WaitForQuestion waits until a question is settled, for at most so long. It looks
+// behind a cursor, such as that of the asking; empty: at all that happened.
+func (c *Client) WaitForQuestion(ctx context.Context, id string, after event.Cursor, wait time.Duration) (got Waited, err error) {
+	path := query(at("decisions", id, "wait"), "wait", wait.String(), "after", string(after))
+	return got, c.Do(ctx, http.MethodGet, path, nil, &got)
 }

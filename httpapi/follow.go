@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	stdjson "encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -27,9 +28,9 @@ func (c *Client) Follow(ctx context.Context, stream string, after event.Cursor, 
 	lines := bufio.NewReader(res.Body)
 	name := ""
 	for {
-		line, err := lines.ReadString('\n')
+		line, err := readLine(lines)
 		if err != nil {
-			return unreachable(ctx, err)
+			return unlessOurs(ctx, err)
 		}
 		field, value, _ := strings.Cut(strings.TrimRight(line, "\n"), ": ")
 		switch field {
@@ -50,4 +51,31 @@ func (c *Client) Follow(ctx context.Context, stream string, after event.Cursor, 
 			name = ""
 		}
 	}
+}
+
+// maxEventLine bounds what is collected of one line: more than any event has.
+const maxEventLine = 16 << 20
+
+var errLongLine = fault.New(fault.TooLarge, "The daemon sent a line of more than %d bytes.", maxEventLine).
+	Hint("Check that a placet daemon listens there.")
+
+func readLine(r *bufio.Reader) (string, error) {
+	var line []byte
+	for {
+		part, err := r.ReadSlice('\n')
+		if len(line)+len(part) > maxEventLine {
+			return "", errLongLine
+		}
+		line = append(line, part...)
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return string(line), err
+		}
+	}
+}
+
+func unlessOurs(ctx context.Context, err error) error {
+	if errors.Is(err, errLongLine) {
+		return err
+	}
+	return unreachable(ctx, err)
 }

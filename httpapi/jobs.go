@@ -100,6 +100,7 @@ type listJobsIn struct {
 	Status string `query:"status" enum:"queued,launching,running,completed,failed,timeout,cancelled,orphaned"`
 	Name   string `query:"name" maxLength:"200"`
 	Tag    string `query:"tag" maxLength:"200"`
+	Prefix string `query:"prefix" maxLength:"200" doc:"those whose id begins so"`
 	View   string `query:"view" enum:"newest,attention" default:"newest" doc:"attention: those that need a person first, in one page"`
 }
 
@@ -172,10 +173,22 @@ type pauseIn struct {
 	Body *By
 }
 
-// Sending is what a job is given on its standard input.
+// Sending is what a job is given on its standard input: text, or bytes that need not
+// be text.
 type Sending struct {
 	Text string `json:"text,omitempty"`
+	Data []byte `json:"data,omitempty" doc:"instead of text: any bytes, in base64"`
 	EOF  bool   `json:"eof,omitempty" doc:"close it afterwards"`
+}
+
+func (b Sending) bytes() ([]byte, error) {
+	switch {
+	case b.Data == nil:
+		return []byte(b.Text), nil
+	case b.Text == "":
+		return b.Data, nil
+	}
+	return nil, ErrMalformed.Say("body: there are both text and data.").Hint("Send one of them.")
 }
 
 type sendIn struct {
@@ -247,7 +260,11 @@ func (s *Server) registerJobs() {
 			if _, err := s.readJob(ctx, c, in.ID); err != nil {
 				return nil, err
 			}
-			return answer(state{OK: true}, s.c.Jobs.Send(ctx, in.ID, []byte(in.Body.Text), in.Body.EOF))
+			data, err := in.Body.bytes()
+			if err != nil {
+				return nil, err
+			}
+			return answer(state{OK: true}, s.c.Jobs.Send(ctx, in.ID, data, in.Body.EOF))
 		})
 	add(s, route{method: post, path: "/v1/jobs/cleanup", id: "cleanJobs", summary: "Delete jobs that ended long ago", scopes: operators, shape: `{"older_than_seconds":604800,"dry_run":true}`},
 		s.cleanJobs)
@@ -302,7 +319,7 @@ func (s *Server) listJobs(ctx context.Context, c caller, in *listJobsIn) (*body[
 	if s.c.Jobs == nil {
 		return nil, errNoJobs
 	}
-	q := job.Query{Status: job.Status(in.Status), Name: in.Name, Tag: in.Tag}
+	q := job.Query{Status: job.Status(in.Status), Name: in.Name, Tag: in.Tag, Prefix: in.Prefix}
 	if !c.reads() {
 		q.Principal = c.Principal
 	}

@@ -92,6 +92,7 @@ type withdrawQuestionIn struct {
 type listQuestionsIn struct {
 	Page
 	JobID  string `query:"job_id" maxLength:"200"`
+	Prefix string `query:"prefix" maxLength:"200" doc:"those whose id begins so"`
 	Status string `query:"status" enum:"pending,resolved,withdrawn,expired,all" default:"all"`
 }
 
@@ -187,7 +188,7 @@ func (s *Server) question(tx job.Tx, c caller, id string) (decision.Decision, er
 }
 
 func (s *Server) listQuestions(ctx context.Context, c caller, in *listQuestionsIn) (*body[Questions], error) {
-	q := decision.Query{Space: s.c.Space, Type: decision.Question, JobID: in.JobID, Status: decision.Status(in.Status)}
+	q := decision.Query{Space: s.c.Space, Type: decision.Question, JobID: in.JobID, Status: decision.Status(in.Status), Prefix: in.Prefix}
 	if in.Status == "all" {
 		q.Status = ""
 	}

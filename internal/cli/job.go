@@ -138,7 +138,7 @@ const jobsShown = 500
 func (a *app) listJobs(ctx context.Context, c *httpapi.Client, status string) error {
 	byAttention := !a.json && status == ""
 	for after := ""; ; {
-		l, err := c.Jobs(ctx, byAttention, status, after, jobsShown)
+		l, err := c.Jobs(ctx, httpapi.JobQuery{ByAttention: byAttention, Status: job.Status(status), After: after, Limit: jobsShown})
 		if err != nil {
 			return err
 		}
@@ -232,7 +232,7 @@ func newJobTailCommand(a *app) *cobra.Command {
 
 func (a *app) tailJob(ctx context.Context, c *httpapi.Client, id, stream string, offset int64, follow bool) error {
 	for {
-		t, err := c.TailJob(ctx, id, stream, offset, follow)
+		t, err := c.TailJob(ctx, id, job.Tailing{Stream: job.Stream(stream), Offset: offset, Follow: follow})
 		if err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/httpapi"
 )
 
@@ -60,7 +61,7 @@ func newDecisionsCommand(a *app) *cobra.Command {
 func (a *app) listQuestions(ctx context.Context, c *httpapi.Client, job, status string) error {
 	t := a.table("id", "status", "job", "asks", "options")
 	for after := ""; ; {
-		l, err := c.Questions(ctx, job, status, after, jobsShown)
+		l, err := c.Questions(ctx, httpapi.QuestionQuery{JobID: job, Status: decision.Status(status), After: after, Limit: jobsShown})
 		if err != nil {
 			return err
 		}
