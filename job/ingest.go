@@ -304,8 +304,11 @@ func (s *Supervisor) take(cmd *Record, j Job, line []byte) {
 		}
 		cmd.Outputs++
 		add(event.JobOutput, r.Output)
-		if r.Output.Type == progressType {
-			cmd.Progress = progressOf(r.Output)
+		if r.Output.Type != progressType {
+			return
+		}
+		if p := progressOf(r.Output); p != nil {
+			cmd.Progress = p
 		}
 	case kindDropped:
 		s.drop(cmd, add, j)
@@ -327,8 +330,11 @@ func (s *Supervisor) drop(cmd *Record, add func(event.Type, any), j Job) {
 const progressType = "progress"
 
 func progressOf(p *outputPayload) []byte {
-	if p.Data != nil {
+	switch {
+	case p.Data != nil:
 		return p.Data
+	case p.Message == "" && p.InvalidText != nil: // nothing can be read of it: the last one stands
+		return nil
 	}
 	b, err := json.Marshal(struct {
 		Message string `json:"message,omitempty"`

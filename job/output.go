@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"io"
 	"os"
+	"strconv"
+	"strings"
 	"sync"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -196,25 +199,87 @@ func (l *lines) end() {
 }
 
 // parse reads what a line tells. The type that it names is only a word. A line that
-// is no JSON object tells nothing: it is in the log.
+// is no JSON object tells nothing: it is in the log. What of it is not text is left out
+// and named, since text that was put in its place would be taken for the job's own.
 func (l *lines) parse(b []byte) (p outputPayload, ok bool) {
 	b = bytes.TrimSpace(b)
-	if !utf8.Valid(b) {
-		b = bytes.ToValidUTF8(b, []byte("\uFFFD"))
-	}
 	var fields map[string]json.RawMessage
 	if len(b) == 0 || b[0] != '{' || json.Unmarshal(b, &fields) != nil {
 		return p, false
 	}
+	leaveOut := func(name string) {
+		p.InvalidText = append(p.InvalidText, name)
+		delete(fields, name)
+	}
+	for _, name := range []string{"type", "level", "message"} {
+		if !isText(fields[name]) {
+			leaveOut(name)
+		}
+	}
 	p.Type, p.Level = word(fields, "type"), word(fields, "level")
 	p.Message = text(fields, "message")
-	p.Data = fields["data"]
+	data, has := fields["data"]
 	delete(fields, "data")
-	if p.Data == nil && len(fields) > 0 {
-		p.Data, _ = json.Marshal(fields)
+	whole := isText(data)
+	if !has && len(fields) > 0 {
+		data, whole = rest(fields, isText(b))
+	}
+	if whole {
+		p.Data = data
+	} else {
+		leaveOut("data")
 	}
 	p.Type, p.Level, p.Message, p.Data = l.mask.text(p.Type), l.mask.text(p.Level), l.mask.text(p.Message), l.mask.value(p.Data)
 	return p, true
+}
+
+// rest is a line's other fields as one value; whole is false where something in them
+// is not text. Of a line that is text all through, their names are.
+func rest(fields map[string]json.RawMessage, line bool) (data json.RawMessage, whole bool) {
+	for name, v := range fields {
+		if !isText(v) || !line && strings.ContainsRune(name, utf8.RuneError) {
+			return nil, false
+		}
+	}
+	data, err := json.Marshal(fields)
+	return data, err == nil
+}
+
+// isText reports whether a JSON value is UTF-8 without a half of a surrogate pair:
+// encoding/json would put U+FFFD in the place of either.
+func isText(v []byte) bool {
+	if !utf8.Valid(v) {
+		return false
+	}
+	for i := 0; i < len(v); i++ {
+		if v[i] != '\\' {
+			continue
+		}
+		i++ // an escape has at least one character more
+		high, ok := escapedUnit(v[i:])
+		if !ok || !utf16.IsSurrogate(high) {
+			continue
+		}
+		i += len("u1234")
+		if i >= len(v) || v[i] != '\\' {
+			return false
+		}
+		low, _ := escapedUnit(v[i+1:])
+		if utf16.DecodeRune(high, low) == utf8.RuneError {
+			return false
+		}
+		i += len("u1234")
+	}
+	return true
+}
+
+// escapedUnit reads the u1234 of an escape.
+func escapedUnit(v []byte) (rune, bool) {
+	if len(v) < 5 || v[0] != 'u' {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(string(v[1:5]), 16, 16)
+	return rune(n), err == nil
 }
 
 // text takes a field out that is a text.
@@ -235,7 +300,7 @@ func word(fields map[string]json.RawMessage, name string) string {
 
 func (l *lines) tell(p outputPayload) {
 	if b, err := json.Marshal(p); err != nil || len(b) > l.max {
-		p = outputPayload{Type: p.Type, Level: p.Level, Truncated: true, Bytes: int64(len(b))}
+		p = outputPayload{Type: p.Type, Level: p.Level, Truncated: true, Bytes: int64(len(b)), InvalidText: p.InvalidText}
 	}
 	l.j.add(record{Kind: kindOutput, Output: &p})
 }

@@ -70,6 +70,49 @@ printf 'AGENT_EVENT {"type":"last"}'; echo 'AGENT_EVENT {"type":"of stderr"}' >&
 	}
 }
 
+// What of a line is not text is left out of its event, which names it, and never
+// replaced by other text. The line is in the log as it was printed.
+func TestOutputThatIsNotText(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	var lines, want strings.Builder
+	for _, l := range [][2]string{
+		{`{"type":"progress","message":"half","data":{"done":1,"of":2}}`, `{"type":"progress","message":"half","data":{"done":1,"of":2}}`},
+		{"{\"type\":\"progress\",\"message\":\"x\xff\",\"data\":{\"done\":2,\"of\":2}}", `{"type":"progress","data":{"done":2,"of":2},"invalid_text":["message"]}`},
+		{"{\"type\":\"file\",\"message\":\"kept\",\"data\":{\"name\":\"x\xff\"}}", `{"type":"file","message":"kept","invalid_text":["data"]}`},
+		{`{"type":"file","data":["\ud800"]}`, `{"type":"file","invalid_text":["data"]}`},
+		{`{"type":"file","data":["\\ud800 \ud83d\ude00 \u00e9 é"]}`, `{"type":"file","data":["\\ud800 \ud83d\ude00 \u00e9 é"]}`},
+		{"{\"type\":\"x\xff\",\"level\":\"\\udc00\",\"loss\":0.25}", `{"type":"","data":{"loss":0.25},"invalid_text":["type","level"]}`},
+		{"{\"type\":\"metric\",\"x\xff\":1}", `{"type":"metric","invalid_text":["data"]}`},
+		{`{"type":"metric","\ud800":1}`, `{"type":"metric","invalid_text":["data"]}`},
+		{`{"type":"metric","a":"\ude00\ud83d"}`, `{"type":"metric","invalid_text":["data"]}`},
+		{`{"type":"progress","data":"\ud83d"}`, `{"type":"progress","invalid_text":["data"]}`},
+	} {
+		lines.WriteString("AGENT_EVENT " + l[0] + "\n")
+		want.WriteString(l[1] + "\n")
+	}
+	file := filepath.Join(t.TempDir(), "lines")
+	if err := os.WriteFile(file, []byte(lines.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	j := w.run(shell("cat " + file))
+	var got strings.Builder
+	for _, e := range w.events(j.ID) {
+		if e.Type == event.JobOutput {
+			got.Write(append(e.Payload, '\n'))
+		}
+	}
+	if got.String() != want.String() {
+		t.Errorf("told:\n%s\nwant:\n%s", got.String(), want.String())
+	}
+	if string(j.Progress) != `{"done":2,"of":2}` {
+		t.Errorf("progress %s", j.Progress)
+	}
+	if tail, err := w.s.Tail(t.Context(), j.ID, job.Tailing{}); err != nil || string(tail.Data) != lines.String() {
+		t.Errorf("the log: %q, %v", tail.Data, err)
+	}
+}
+
 // What a job prints is never an event of its life or of a question, and no wait for
 // one takes it.
 func TestForgedOutput(t *testing.T) {

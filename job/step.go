@@ -361,4 +361,6 @@ type outputPayload struct {
 
 	Truncated bool  `json:"truncated,omitempty"` // there was more than an event may hold
 	Bytes     int64 `json:"bytes,omitempty"`     // how much, where it was
+
+	InvalidText []string `json:"invalid_text,omitempty"` // the fields that were printed and are left out, since they are not text
 }

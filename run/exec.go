@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/fault"
@@ -127,8 +128,9 @@ func (a *ExecAgent) failed(why string, e process.Ended) error {
 	const most = 500
 	text := quoted(a.argv[0]) + " " + why + "."
 	if out := bytes.TrimSpace(e.Stdout); len(out) > 0 {
-		text += " It printed " + quoted(string(out[:min(len(out), most)]))
-		if len(out) > most {
+		head := headOf(out, most)
+		text += " It printed " + quoted(head)
+		if len(out) > len(head) {
 			text += fmt.Sprintf(" and more, %d bytes in all", len(e.Stdout))
 		}
 		text += "."
@@ -143,11 +145,23 @@ func (a *ExecAgent) failed(why string, e process.Ended) error {
 	return errors.New(text)
 }
 
-// quoted is a foreign text on one line, with everything visible that is not. The end of
-// a line is ⏎: \n would be a text of its own to whoever escapes what is shown.
-func quoted(s string) string {
-	return fmt.Sprintf("%q", lineEnds.Replace(strings.ToValidUTF8(s, "\uFFFD")))
+// headOf is the first n bytes or so, and no part of a character.
+func headOf(b []byte, n int) string {
+	if len(b) <= n {
+		return string(b)
+	}
+	for cut := n; cut > n-utf8.UTFMax; cut-- {
+		if utf8.RuneStart(b[cut]) {
+			return string(b[:cut])
+		}
+	}
+	return string(b[:n]) // it is no text
 }
+
+// quoted is a foreign text on one line, with everything visible that is not: a byte
+// that is not UTF-8 is \xff, never another character. The end of a line is ⏎: \n would
+// be a text of its own to whoever escapes what is shown.
+func quoted(s string) string { return fmt.Sprintf("%q", lineEnds.Replace(s)) }
 
 var lineEnds = strings.NewReplacer("\r\n", " ⏎ ", "\n", " ⏎ ", "\t", "    ")
 

@@ -121,7 +121,8 @@ func TestExecAgentThatPrintsNoDecision(t *testing.T) {
 		"usage unknown":  {`echo '{"kind":"complete","usage":{"dollars":1}}'`, "is no decision"},
 		"exit 1":         {`echo '{"kind":"complete"}'; echo 'no key' >&2; exit 1`, `ended with exit status 1. It printed \"{\\\"kind\\\":\\\"complete\\\"}\". Its last words on standard error: \"no key\"`},
 		"killed":         {`echo '{"kind":"complete"}'; kill -9 $$`, "was killed (signal: killed)"},
-		"hostile words":  {`printf '\033[2J\342\200\256\000\377'; printf '\033]52;c\007' >&2; exit 3`, `\x1b[2J\u202e\x00`},
+		"hostile words":  {`printf '\033[2J\342\200\256\000\377'; printf '\033]52;c\007' >&2; exit 3`, `\x1b[2J\u202e\x00\xff`},
+		"a cut letter":   {`head -c 499 /dev/zero | tr '\0' a; printf 'é'`, `aa\" and more, 501 bytes in all`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
