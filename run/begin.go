@@ -88,6 +88,11 @@ func check(r Run) error {
 	case r.ContinueBy != call.ByCaller && r.ContinueBy != call.ByDaemon:
 		return ErrUsage.Say("continue_by is %q; it is caller or daemon.", r.ContinueBy)
 	}
+	for _, word := range append([]string{r.Agent.Name, r.Agent.Dir}, r.Agent.Argv...) {
+		if !txn.IsText(word) { // stored, it would become the command line of another agent
+			return ErrUsage.Say("The agent's %q is not valid text.", word).Hint("Write it in UTF-8, without NUL.")
+		}
+	}
 	if err := decision.CheckReserved(r.Metadata); err != nil {
 		return err
 	}

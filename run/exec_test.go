@@ -278,3 +278,15 @@ func TestNewExecAgentRefuses(t *testing.T) {
 		}
 	}
 }
+
+// A command line that could only be stored as another one is refused: resumed, the run
+// would have another agent.
+func TestAgentsCommandLineIsText(t *testing.T) {
+	t.Parallel()
+	w := newExecWorld(t, `echo '{"kind":"complete"}'`)
+	for _, ref := range []run.AgentRef{{Argv: []string{"./agent", "\xff"}}, {Name: "a\x00"}, {Argv: []string{"./agent"}, Dir: "/x\xff"}} {
+		if _, err := run.NewDriver(w.conf).Start(t.Context(), "do it", run.DefaultLimits(), run.By(ref)); !errors.Is(err, run.ErrUsage) {
+			t.Errorf("%q: %v", ref, err)
+		}
+	}
+}
