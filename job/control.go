@@ -32,13 +32,14 @@ type ctlRequest struct {
 
 type ctlAnswer struct {
 	Error string `json:"error,omitempty"`
+	Hint  string `json:"hint,omitempty"`
 }
 
 // control serves the socket.
 type control struct {
 	claim string
 	stop  func(killAfter time.Duration)
-	send  func(data []byte, eof bool) error
+	send  func(data []byte, eof bool) ctlAnswer
 
 	l        net.Listener
 	mu       sync.Mutex
@@ -71,9 +72,7 @@ func (c *control) answer(conn net.Conn) {
 	case q.Op == opStop:
 		c.stop(q.KillAfter)
 	case q.Op == opSend:
-		if err := c.send(q.Data, q.EOF); err != nil {
-			a.Error = err.Error()
-		}
+		a = c.send(q.Data, q.EOF)
 	case q.Op == opWatch:
 		c.watch(conn)
 		return
@@ -165,7 +164,7 @@ func (d launchDir) ask(ctx context.Context, q ctlRequest) error {
 		return ErrNotReached.Because(err)
 	}
 	if a.Error != "" {
-		return ErrRefused.Say("The job's runner refused: %s.", a.Error)
+		return ErrRefused.Say("The job's runner refused: %s.", a.Error).Hint("%s", a.Hint)
 	}
 	return nil
 }

@@ -2,12 +2,15 @@ package job_test
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/placet-dev/placet/decision"
+	"github.com/placet-dev/placet/fault"
 	"github.com/placet-dev/placet/job"
 	"github.com/placet-dev/placet/placettest"
 	"github.com/placet-dev/placet/txn"
@@ -34,6 +37,10 @@ func TestLifecycle(t *testing.T) {
 func TestEnds(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
+	script := filepath.Join(t.TempDir(), "script")
+	if err := os.WriteFile(script, []byte("#!/no/such/interpreter\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	for _, tt := range []struct {
 		spec   job.Spec
 		status job.Status
@@ -43,13 +50,57 @@ func TestEnds(t *testing.T) {
 		{shell("exit 7"), job.Failed, 7, "status 7"},
 		{shell("kill -9 $$"), job.Failed, -1, "SIGKILL"},
 		{job.Spec{Command: []string{"no-such-program"}}, job.Failed, -1, "no program"},
-		{job.Spec{Command: []string{"/bin/true"}, Cwd: "/no/such/folder"}, job.Failed, -1, "could not be started"},
+		{job.Spec{Command: []string{"/bin/true"}, Cwd: "/no/such/folder"}, job.Failed, -1, `could not be started: there is no folder "/no/such/folder" to run it in`},
+		{job.Spec{Command: []string{"/bin/true"}, Cwd: "/dev/null"}, job.Failed, -1, `"/dev/null" is no folder`},
+		{job.Spec{Command: []string{"/no/such/program"}}, job.Failed, -1, `there is no program "/no/such/program"`},
+		{job.Spec{Command: []string{"/dev/null"}}, job.Failed, -1, `"/dev/null" may not be executed`},
+		{job.Spec{Command: []string{script}}, job.Failed, -1, "or the interpreter that its first line names is not there"},
 		{func() job.Spec { s := command("hang"); s.Timeout = time.Second; return s }(), job.TimedOut, -1, "time limit"},
 	} {
 		j := w.run(tt.spec)
 		if j.Status != tt.status || j.ExitCode != tt.code || !strings.Contains(j.Failure, tt.failed) {
 			t.Errorf("%v: %s, %d, %q", tt.spec, j.Status, j.ExitCode, j.Failure)
 		}
+	}
+}
+
+// What a command does not read is not taken for sent, and the refusal says so in words.
+func TestSendToWhoDoesNotRead(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	deaf := w.start(command("hang"))
+	err := w.s.Send(w.ctx, deaf.ID, make([]byte, 200_000), false)
+	var f *fault.Error
+	if !errors.As(err, &f) || !strings.Contains(f.Message, " of 200000 bytes, and then read nothing for 3 seconds.") ||
+		f.Advice != "The rest was not sent. Send it from there on, once the command reads again." {
+		t.Errorf("%v", err)
+	}
+	closed := w.start(shell("exec 0<&-; echo ready; sleep 60"))
+	w.until(closed.ID, "ready")
+	if err := w.s.Send(w.ctx, closed.ID, []byte("x"), false); err == nil || !strings.Contains(err.Error(), "has closed its standard input") {
+		t.Errorf("%v", err)
+	}
+	if err := w.s.Send(w.ctx, deaf.ID, nil, true); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.s.Send(w.ctx, deaf.ID, []byte("x"), false); err == nil || !strings.Contains(err.Error(), "was closed before") {
+		t.Errorf("%v", err)
+	}
+	for _, j := range []job.Job{deaf, closed} {
+		if _, err := w.s.Stop(w.ctx, j.ID, "ana", time.Second); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A name that is to be masked and has no value masks nothing: it is a slip.
+func TestSecretsAreInTheEnvironment(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	spec := shell("true")
+	spec.Env, spec.SecretEnv = map[string]string{"API_KEY": "k"}, []string{"API_KEY", "API_KEYS"}
+	if _, err := w.s.Start(w.ctx, job.Starting{Spec: spec}); !errors.Is(err, job.ErrUsage) || !strings.Contains(err.Error(), "API_KEYS") {
+		t.Errorf("%v", err)
 	}
 }
 

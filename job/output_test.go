@@ -244,7 +244,7 @@ func TestSecrets(t *testing.T) {
 	}
 	spec := shell(`printf '%s\n' "$KEY" "$PLACET_TOKEN" "$PLAIN" "$PLACET_URL" "$OF_THE_SUPERVISOR"
 		printf '%s' "$KEY" | sed 's/$/\r/' >&2; printf '%s' 'AGENT_EVENT {"type":"k","data":' '` + string(inJSON) + `}'; echo; env | grep -c '^PLACET_'`)
-	spec.Env, spec.SecretEnv = map[string]string{"KEY": secret, "PLAIN": "seen"}, []string{"KEY", "NOT_SET"}
+	spec.Env, spec.SecretEnv = map[string]string{"KEY": secret, "PLAIN": "seen"}, []string{"KEY"}
 	j := w.run(spec)
 	if got := w.output(j.ID, job.Stdout); got != "[masked]\n[masked]\nseen\nhttp://127.0.0.1\n\nAGENT_EVENT {\"type\":\"k\",\"data\":\"[masked]\"}\n4\n" {
 		t.Errorf("stdout %q", got)

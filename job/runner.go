@@ -132,7 +132,7 @@ func (r *runner) start() (err error) {
 	r.group, err = process.Start(cmd)
 	closeAll(pipes.theirs[:]...)
 	if err != nil {
-		return err
+		return notStarted(cmd.Path, err)
 	}
 	if leader, err := process.Of(r.group.PID()); err == nil {
 		r.id.Leader = leader.String()
@@ -166,6 +166,9 @@ func closeAll(fs ...*os.File) {
 
 func (r *runner) command() (*exec.Cmd, pipes, error) {
 	var p pipes
+	if err := noFolder(r.order.Cwd); err != nil {
+		return nil, p, err
+	}
 	path, err := lookUp(r.order.Argv[0], r.order.Cwd, r.order.Env)
 	if err != nil {
 		return nil, p, err
@@ -258,15 +261,16 @@ func (r *runner) wanted() (Status, string, time.Time) {
 // sendPatience bounds how long the command may leave its input unread.
 const sendPatience = 3 * time.Second
 
-func (r *runner) send(data []byte, eof bool) error {
+func (r *runner) send(data []byte, eof bool) (a ctlAnswer) {
 	_ = r.stdin.SetWriteDeadline(time.Now().Add(sendPatience))
-	if n, err := r.stdin.Write(data); err != nil {
-		return fmt.Errorf("the command took %d of %d bytes: %w", n, len(data), err)
+	n, err := r.stdin.Write(data)
+	if err == nil && eof {
+		err = r.stdin.Close()
 	}
-	if eof {
-		return r.stdin.Close()
+	if err != nil {
+		return notSent(n, len(data), err)
 	}
-	return nil
+	return a
 }
 
 // watch waits for the command's end, brings it about where it has to, and tells.

@@ -235,6 +235,12 @@ func checkSpec(s Spec) error {
 			return ErrUsage.Say("The command is not valid text.").Hint("Write it in UTF-8, without NUL.")
 		}
 	}
+	for _, name := range s.SecretEnv {
+		if _, ok := s.Env[name]; !ok {
+			return ErrUsage.Say("The variable %q is to be masked, and is not among those that the job gets.", name).
+				Hint("Put it into env, or leave it out of secret_env.")
+		}
+	}
 	return checkEnv(s)
 }
 
