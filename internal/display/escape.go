@@ -40,18 +40,25 @@ const (
 	people   style = iota // text: \u{202e}, \n
 	quoted                // inside the quotes of a JSON value shown to people: \u{202e}, and \" and \\
 	machines              // JSON: \u202e
+	foreign               // JSON of bytes that were none: no three of them are half of a surrogate pair
 )
+
+func (st style) forMachines() bool { return st == machines || st == foreign }
 
 func escapeTo(b *strings.Builder, s string, st style) {
 	marks := maxMarks // a mark at the very start would sit on what we wrote before it
 	for i := 0; i < len(s); {
 		r, n := utf8.DecodeRuneInString(s[i:])
+		half, isHalf := halfPair(s[i:])
 		switch {
+		case isHalf && st != foreign:
+			writeRune(b, half, st)
+			n, marks = len("\xed\xa0\x80"), maxMarks
 		case r == utf8.RuneError && n == 1:
 			writeByte(b, s[i], st)
 			marks = maxMarks
 		case unicode.Is(unicode.M, r) && !Hidden(r):
-			if marks++; marks > maxMarks && st != machines {
+			if marks++; marks > maxMarks && !st.forMachines() {
 				writeRune(b, r, st)
 			} else {
 				b.WriteString(s[i : i+n])
@@ -103,7 +110,7 @@ func readsAsEscape(s string) bool {
 }
 
 func writeRune(b *strings.Builder, r rune, st style) {
-	if st != machines {
+	if !st.forMachines() {
 		fmt.Fprintf(b, `\u{%x}`, r)
 		return
 	}
@@ -118,7 +125,7 @@ func writeRune(b *strings.Builder, r rune, st style) {
 // writeByte shows a byte that belongs to no character. JSON has no escape for
 // one, so a program is shown what people are.
 func writeByte(b *strings.Builder, c byte, st style) {
-	if st == machines {
+	if st.forMachines() {
 		b.WriteByte('\\')
 	}
 	fmt.Fprintf(b, `\x{%02x}`, c)

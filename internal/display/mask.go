@@ -221,7 +221,7 @@ func (m *Mask) Brief(doc []byte) string {
 func (m *Mask) tree(doc []byte) value {
 	v, err := parse(doc)
 	if err != nil {
-		return value{kind: '"', text: m.Text(string(doc))}
+		return value{kind: '"', text: m.Text(string(doc)), foreign: true}
 	}
 	if m != nil && m.marks.all {
 		return value{kind: '"', text: Masked}
@@ -263,7 +263,7 @@ func (v value) inside(nested int) (value, bool) {
 	if v.kind != '"' || nested >= maxNested || len(t) < 2 || t[0] != '{' && t[0] != '[' {
 		return value{}, false
 	}
-	inner, err := parse([]byte(t))
+	inner, err := parseText([]byte(t))
 	return inner, err == nil
 }
 
@@ -283,7 +283,7 @@ func (m *Mask) scrub(v value) value {
 	default:
 		v.text = m.Text(v.text)
 	}
-	out := value{kind: v.kind, text: v.text, members: slices.Clone(v.members)}
+	out := value{kind: v.kind, text: v.text, members: slices.Clone(v.members), foreign: v.foreign}
 	for i, c := range out.members {
 		out.members[i] = member{m.Text(c.key), m.scrub(c.val)}
 	}

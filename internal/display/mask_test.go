@@ -63,6 +63,36 @@ func TestSecretsAreMaskedAtEveryDepth(t *testing.T) {
 }
 
 // An innocent name that the tool's schema marks, wherever it stands.
+// Half a surrogate pair is no character, and is not made into another one: programs are
+// shown the same value, people an escape, and what stands beside it is masked as ever.
+func TestHalfOfASurrogatePairStays(t *testing.T) {
+	t.Parallel()
+	m := &display.Mask{}
+	m.Learn([]byte(`{"password":"xyz\ud800"}`))
+	for in, want := range map[string]string{
+		`{"a":"x\ud800y","\uDFFF":1}`:                                           `{"a":"x\ud800y","\udfff":1}`,
+		`{"a":"\udc00\ud800","b":"\ud83d\ude00"}`:                               `{"a":"\udc00\ud800","b":"😀"}`,
+		`{"a":"\\ud800 \"\/\b\f\n\r\t\u00e9","b":"\ufffd"}`:                     `{"a":"\\ud800 \"/\u0008\u000c\n\r\té","b":"�"}`,
+		`{"body":"{\"passwd\":\"x5\",\"b\":\"\ud800\"}"}`:                       `{"body":"{\"passwd\":\"[masked]\",\"b\":\"\\ud800\"}"}`,
+		`{"body":"{\"passwd\":\"x5\",\"b\":\"\\ud800\"}"}`:                      `{"body":"{\"passwd\":\"[masked]\",\"b\":\"\\ud800\"}"}`,
+		`{"said":"it was xyz\ud800."}`:                                          `{"said":"it was [masked]."}`,
+		`{"body":"{\"passwd\":\"x5\",\"b\":\"{\\\"pwd\\\":\\\"\ud800\\\"}\"}"}`: `{"body":"{\"passwd\":\"[masked]\",\"b\":\"{\\\"pwd\\\":\\\"[masked]\\\"}\"}"}`,
+	} {
+		if got := string(m.Scrub([]byte(in))); got != want {
+			t.Errorf("%s\n got %s\nwant %s", in, got, want)
+		}
+	}
+	if got := m.Value([]byte(`{"a":"x\ud800"}`)); got != `{"a": "x\u{d800}"}` {
+		t.Errorf("for people: %s", got)
+	}
+	if got := m.Value([]byte(`"x\ud800"`)); got != `"x\u{d800}"` {
+		t.Errorf("for people: %s", got)
+	}
+	if got := m.JSON([]byte("{\"a\":\"\xed\xa0\x80\"}")); string(got) != `"{\"a\":\"\\x{ed}\\x{a0}\\x{80}\"}"` {
+		t.Errorf("bytes that are not UTF-8 are no JSON: %s", got)
+	}
+}
+
 func TestSchemaMarksSecrets(t *testing.T) {
 	t.Parallel()
 	schema := `{"type":"object","$defs":{"hidden":{"type":"string","writeOnly":true}},"properties":{
@@ -251,7 +281,7 @@ func TestFields(t *testing.T) {
 
 // Whatever the document, a masked one is one JSON value, and masking it again changes nothing.
 func FuzzMask(f *testing.F) {
-	for _, s := range []string{`{}`, `{"password":"x"}`, `"{\"token\":1}"`, `[1e5,-0.0,"\ud83d\ude00"]`, "\xff", strings.Repeat("[", 600)} {
+	for _, s := range []string{`{}`, `{"password":"x"}`, `"{\"token\":1}"`, `[1e5,-0.0,"\ud83d\ude00"]`, "\xff", strings.Repeat("[", 600), `{"a":"\ud800"}`, "{\"password\":\"\xed\xa0\x80\"}", `"{\"pwd\":\"\udfff\"}"`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, doc []byte) {

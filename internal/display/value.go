@@ -16,8 +16,9 @@ const maxDepth = 512
 // they were written.
 type value struct {
 	kind    byte   // { [ " or 0 for a literal
-	text    string // of a string; a literal as written
+	text    string // of a string, with halves of surrogate pairs as [halfPair] knows them; a literal as written
 	members []member
+	foreign bool // text is a document that is no JSON
 }
 
 type member struct {
@@ -32,31 +33,43 @@ func parse(b []byte) (value, error) {
 	if !utf8.Valid(b) {
 		return value{}, errors.New("not UTF-8")
 	}
-	dec := json.NewDecoder(bytes.NewReader(b))
-	dec.UseNumber()
-	v, err := parseNext(dec, 0)
+	return parseText(b)
+}
+
+// parseText is parse for a text that was in a string: halves of surrogate pairs may
+// stand in it.
+func parseText(b []byte) (value, error) {
+	p := parser{doc: b, dec: json.NewDecoder(bytes.NewReader(b))}
+	p.dec.UseNumber()
+	v, err := p.next(0)
 	if err != nil {
 		return v, err
 	}
-	if _, err := dec.Token(); err != io.EOF {
+	if _, err := p.dec.Token(); err != io.EOF {
 		return v, errors.New("more than one value")
 	}
 	return v, nil
 }
 
-func parseNext(dec *json.Decoder, depth int) (value, error) {
+type parser struct {
+	doc []byte
+	dec *json.Decoder
+}
+
+func (p parser) next(depth int) (value, error) {
 	if depth > maxDepth {
 		return value{}, errDepth
 	}
-	t, err := dec.Token()
+	from := p.dec.InputOffset()
+	t, err := p.dec.Token()
 	if err != nil {
 		return value{}, err
 	}
 	switch t := t.(type) {
 	case json.Delim:
-		return parseInside(dec, byte(t), depth)
+		return p.inside(byte(t), depth)
 	case string:
-		return value{kind: '"', text: t}, nil
+		return value{kind: '"', text: p.stringFrom(from)}, nil
 	case json.Number:
 		return value{text: t.String()}, nil
 	case bool:
@@ -68,31 +81,41 @@ func parseNext(dec *json.Decoder, depth int) (value, error) {
 	return value{text: "null"}, nil
 }
 
-func parseInside(dec *json.Decoder, open byte, depth int) (value, error) {
+func (p parser) inside(open byte, depth int) (value, error) {
 	v := value{kind: open}
-	for dec.More() {
+	for p.dec.More() {
 		var m member
 		if open == '{' {
-			k, err := dec.Token()
-			if err != nil {
+			from := p.dec.InputOffset()
+			if _, err := p.dec.Token(); err != nil {
 				return v, err
 			}
-			m.key, _ = k.(string)
+			m.key = p.stringFrom(from)
 		}
 		var err error
-		if m.val, err = parseNext(dec, depth+1); err != nil {
+		if m.val, err = p.next(depth + 1); err != nil {
 			return v, err
 		}
 		v.members = append(v.members, m)
 	}
-	_, err := dec.Token() // the closing one
+	_, err := p.dec.Token() // the closing one
 	return v, err
+}
+
+// stringFrom is the string that was read last, from the bytes themselves: the decoder
+// puts U+FFFD in the place of half a surrogate pair.
+func (p parser) stringFrom(from int64) string {
+	quoted := bytes.TrimLeft(p.doc[from:p.dec.InputOffset()], " \t\r\n,:")
+	return unquote(quoted[1 : len(quoted)-1])
 }
 
 // writeTo writes v on one line.
 func (v value) writeTo(b *strings.Builder, st style) {
 	switch v.kind {
 	case '"':
+		if v.foreign && st == machines {
+			st = foreign
+		}
 		writeString(b, v.text, st)
 	case '{', '[':
 		b.WriteByte(v.kind)
