@@ -102,6 +102,7 @@ func TestEndWithdrawsQuestions(t *testing.T) {
 		d := a.decision(q.ID)
 		want := q.Decision
 		want.Status, want.Open, want.SettledAt, want.Version, want.Note = decision.Withdrawn, false, at, q.Version+1, d.Note
+		want.WithdrawnBy = event.System
 		if diff := cmp.Diff(want, d); diff != "" || d.Note == "" {
 			t.Errorf("(-want +got)\n%s", diff)
 		}
