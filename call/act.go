@@ -27,12 +27,7 @@ func (e *Executor) act(ctx context.Context, s subject, v verdict) (res Result, a
 // on the way to an attempt leaves the call and its grant as they are.
 func (e *Executor) refuse(ctx context.Context, s subject, v verdict) (Result, error) {
 	if s.call.Status != "" {
-		res := resultOf(s.call)
-		res.Kind, res.Message = v.refuse.kind, v.refuse.message
-		if s.grant != nil {
-			res.ApprovalID = s.grant.ID
-		}
-		return res, nil
+		return s.stands(v.refuse), nil
 	}
 	if v.refuse.kind != KindPolicyDenied && v.refuse.kind != KindPolicyAbort {
 		return Result{Status: Denied, Kind: v.refuse.kind, Message: v.refuse.message, RunID: s.call.RunID, Args: s.call.Args}, nil
@@ -54,13 +49,34 @@ func (e *Executor) refuse(ctx context.Context, s subject, v verdict) (Result, er
 	return resultOf(next), err
 }
 
+// stands is the answer about a stored call that a gate stopped: it is as it was.
+func (s subject) stands(r *refusal) Result {
+	res := resultOf(s.call)
+	res.Kind, res.Message = r.kind, r.message
+	if s.grant != nil {
+		res.ApprovalID = s.grant.ID
+	}
+	return res
+}
+
 // insert writes a new call and, with it, the key that its client named.
 func insert(tx Tx, c Call, es []event.Event, key *IdempotencyKey) error {
-	if err := tx.InsertCall(c, es...); err != nil || key == nil {
+	if err := mayJoin(tx, c); err != nil {
 		return err
 	}
+	if err := tx.InsertCall(c, es...); err != nil {
+		return err
+	}
+	return putKey(tx, c, key)
+}
+
+// putKey stores the key that a client named, with what its request came to.
+func putKey(tx Tx, c Call, key *IdempotencyKey) error {
+	if key == nil {
+		return nil
+	}
 	k := *key
-	k.CallID, k.At = c.ID, tx.Now()
+	k.CallID, k.Attempt, k.At = c.ID, c.Attempts, tx.Now()
 	err := tx.PutIdempotent(k)
 	if errors.Is(err, decision.ErrMoved) {
 		err = errKeyTaken
@@ -114,12 +130,16 @@ func (e *Executor) putParked(tx Tx, c Call, s subject, d decision.Decision, maxP
 	return put(tx, c, ch, s.key)
 }
 
-// put writes a call's change: the first inserts it.
+// put writes a call's change: the first inserts it. Of a later one a key is stored only
+// with the attempt that it started.
 func put(tx Tx, prev Call, ch Change, key *IdempotencyKey) error {
 	if prev.Status == "" {
 		return insert(tx, ch.Next, ch.Events, key)
 	}
-	return tx.PutCall(prev, ch.Next, ch.Events...)
+	if err := tx.PutCall(prev, ch.Next, ch.Events...); err != nil || ch.Attempt == nil {
+		return err
+	}
+	return putKey(tx, ch.Next, key)
 }
 
 // stamp fixes the times of a new approval.

@@ -199,11 +199,19 @@ type IdempotencyKey struct {
 	Key       string
 	Request   string // digest of what was asked for
 	CallID    string
+	Attempt   int64 // that the request started; 0: none
 	At        time.Time
 }
 
 // KeptKeys is how long an idempotency key is remembered.
 const KeptKeys = 30 * 24 * time.Hour
+
+// RunUse says whose a run id is.
+type RunUse struct {
+	Run       bool   // an agent's run has it
+	Calls     bool   // calls that are their own roots have it
+	Principal string // of the first of those calls
+}
 
 // Tx is what calls need of a transaction.
 type Tx interface {
@@ -239,12 +247,18 @@ type Tx interface {
 	// In a write transaction the counter is locked until its end.
 	GuardCount(g Guard) (Guard, error)
 	PutGuard(g Guard) error
+	// RunUse says whose a run id of the space is.
+	RunUse(space, runID string) (RunUse, error)
 	// DropGuard forgets a counter, unless it counts more than g.N: others too.
 	DropGuard(g Guard) error
 	// FindIdempotent reads a key's record, unless it is too old.
 	FindIdempotent(k IdempotencyKey) (IdempotencyKey, bool, error)
 	// PutIdempotent stores a new key; decision.ErrMoved when it is there already.
 	PutIdempotent(k IdempotencyKey) error
+	// OldKeys lists keys of all spaces that were used before a time, oldest first.
+	OldKeys(before time.Time, limit int) ([]IdempotencyKey, error)
+	// DropKey forgets a key that was last used when k says; false: it was used anew.
+	DropKey(k IdempotencyKey) (bool, error)
 }
 
 // Query selects calls, newest first.

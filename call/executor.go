@@ -219,7 +219,12 @@ func (e *Executor) fresh(ctx context.Context, toolName string, args []byte, exte
 	if c.RunID == "" {
 		c.RunID, c.OwnRun = e.conf.NewID(id.Run), true
 	}
-	s.call, s.handed = c, o.handed
+	s.call, s.handed, s.holder = c, o.handed, o.principal
+	if o.origin != "" {
+		if err := e.mayJoin(ctx, c); err != nil {
+			return Result{}, err
+		}
+	}
 	if o.key == "" {
 		return e.carryOut(ctx, s)
 	}
@@ -239,6 +244,14 @@ type subject struct {
 	key        *IdempotencyKey    // of a fresh call: stored with it
 	site       Site               // where a call below a run's step hangs
 	handed     *Handed            // filled in instead of calling the tool: somebody else carries the attempt out
+	holder     string             // who that is, as proved
+	may        May                // whether who asked still may, where the attempt starts; nil: that is not asked
+}
+
+// goingOn is what was read of a call, to be gone on with as s was.
+func (s subject) goingOn(fresh subject) subject {
+	fresh.tool, fresh.key, fresh.handed, fresh.holder, fresh.may = s.tool, s.key, s.handed, s.holder, s.may
+	return fresh
 }
 
 // admit is the first three stages: bounds, tool, schema.

@@ -18,9 +18,10 @@ type Handed struct {
 	Call    Call
 	Attempt Attempt
 	Args    []byte // to run with; a reviewer may have edited them
+	// Again: it was handed over before, to a request with the same idempotency key. It
+	// is carried out only by who has not begun to.
+	Again bool
 }
-
-func handedOf(st started, args []byte) Handed { return Handed{st.call, st.attempt, args} }
 
 // outside opens the owner of an attempt that was handed out. It is no process of ours.
 const outside = "outside:"
@@ -29,12 +30,17 @@ func (s subject) carriedOutBy() string {
 	if s.handed == nil {
 		return self()
 	}
-	return outside + s.call.Principal
+	return outside + s.holder
 }
+
+// handedOut reports whether somebody outside carries the attempt out.
+func (a Attempt) handedOut() bool { return strings.HasPrefix(a.Owner, outside) }
 
 // Reserve is [Server.Call] for an executor outside this process: where the call may
 // start, its start is committed and the attempt handed over in place of calling the
-// tool. What is parked is the executor's to go on with, by [Server.ReserveAgain].
+// tool. What is parked is the executor's to go on with, by [Server.ReserveAgain]. A
+// repeat with the same idempotency key is handed the attempt that the first one
+// started, while that is the one that runs.
 func (s Server) Reserve(ctx context.Context, principal, toolName string, args []byte, opts ...Option) (Handed, Result, error) {
 	var h Handed
 	hand := func(o *options) { o.handed = &h }
@@ -43,8 +49,10 @@ func (s Server) Reserve(ctx context.Context, principal, toolName string, args []
 }
 
 // ReserveAgain hands over an attempt at a parked call of the principal's, once a
-// person has agreed, or again where the tool declares that a repeat is harmless.
-func (s Server) ReserveAgain(ctx context.Context, principal, callID string) (Handed, Result, error) {
+// person has agreed, or again where the tool declares that a repeat is harmless. Of the
+// options it takes [WithIdempotencyKey]: the key is stored with the attempt, and a
+// repeat with it is handed the same one.
+func (s Server) ReserveAgain(ctx context.Context, principal, callID string, opts ...Option) (Handed, Result, error) {
 	var h Handed
 	sub, err := s.theirs(ctx, principal, callID)
 	if err != nil {
@@ -53,22 +61,35 @@ func (s Server) ReserveAgain(ctx context.Context, principal, callID string) (Han
 	if sub.call.ContinueBy != ByCaller {
 		return h, Result{}, ErrUsage.Say("Call %s is the daemon's to carry out.", callID).Hint("Follow it: GET /v1/calls/%s?wait=30s.", callID)
 	}
-	if sub.call.Status == Running && !sub.interrupted() {
-		return h, Result{}, sub.call.ErrStillRunning()
+	o, err := s.e.options(append(opts[:len(opts):len(opts)], As(principal)))
+	if err != nil {
+		return h, Result{}, err
 	}
-	sub.handed = &h
-	if sub.grant != nil && sub.grant.Open && sub.call.ApprovalID == sub.grant.ID && sub.grant.Choice == "" {
-		return h, Result{}, pendingError(*sub.grant, sub.doubtful())
+	sub.handed, sub.holder = &h, principal
+	if o.key == "" {
+		res, err := s.reserveStored(ctx, sub)
+		return h, res, err
 	}
-	res, err := s.e.goOnOrRecover(ctx, sub)
+	res, err := s.e.onceFor(ctx, sub, s.e.keyOf(o, sub.reservation()), s.reserveStored)
 	return h, res, err
 }
 
+// reserveStored starts an attempt at a stored call that may be started.
+func (s Server) reserveStored(ctx context.Context, sub subject) (Result, error) {
+	if sub.call.Status == Running && !sub.interrupted() {
+		return Result{}, sub.call.ErrStillRunning()
+	}
+	if sub.grant != nil && sub.grant.Open && sub.call.ApprovalID == sub.grant.ID && sub.grant.Choice == "" {
+		return Result{}, pendingError(*sub.grant, sub.doubtful())
+	}
+	return s.e.goOnOrRecover(ctx, sub)
+}
+
 // theirs is a call of the principal's that came through this door. To everybody else
-// it is not there.
+// it is not there, but to who may act for all.
 func (s Server) theirs(ctx context.Context, principal, callID string) (subject, error) {
 	sub, err := s.find(ctx, callID)
-	if err == nil && (sub.call.Metadata["origin"] != s.origin || sub.call.Principal != principal) {
+	if err == nil && (sub.call.Metadata["origin"] != s.origin || sub.call.Principal != principal && !s.all) {
 		err = ErrNotFound.Say("There is no call %s.", callID)
 	}
 	return sub, err
@@ -128,7 +149,7 @@ func (s Server) Confirm(ctx context.Context, principal, callID string, fence int
 func handedOut(tx Tx, callID string, fence int64) (Attempt, error) {
 	as, err := tx.Attempts(callID)
 	for _, a := range as {
-		if a.Fence == fence && strings.HasPrefix(a.Owner, outside) {
+		if a.Fence == fence && a.handedOut() {
 			return a, err
 		}
 	}

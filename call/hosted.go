@@ -188,8 +188,8 @@ func (s Started) Call() Call { return s.st.call }
 func (e *Executor) Start(tx Tx, c *Case) (Started, error) {
 	st, err := e.begin(tx, c.s, c.v)
 	switch {
-	case errors.Is(err, errGuard):
-		return Started{}, ErrGuardRefused.Say("%s", st.guard.message)
+	case errors.Is(err, errStopped):
+		return Started{}, ErrGuardRefused.Say("%s", st.stopped.message)
 	case err == nil && st.refuse != nil:
 		err = st.refuse
 	}

@@ -11,17 +11,27 @@ import (
 // once carries out a fresh call whose client named an idempotency key: the
 // first request with it makes the call, every repeat is answered with that one.
 func (e *Executor) once(ctx context.Context, s subject, o options) (Result, error) {
-	if err := checkID("idempotency key", o.key); err != nil {
+	return e.onceFor(ctx, s, e.keyOf(o, s.fingerprint(o)), e.carryOut)
+}
+
+// keyOf is the key that the options name, for a request of that digest.
+func (e *Executor) keyOf(o options, request string) IdempotencyKey {
+	return IdempotencyKey{Space: e.conf.Space, Principal: o.principal, Route: o.route, Key: o.key, Request: request}
+}
+
+// onceFor does it unless a request with the key came to something before: then that is
+// the answer.
+func (e *Executor) onceFor(ctx context.Context, s subject, k IdempotencyKey, do func(context.Context, subject) (Result, error)) (Result, error) {
+	if err := checkID("idempotency key", k.Key); err != nil {
 		return Result{}, err
 	}
-	k := IdempotencyKey{Space: e.conf.Space, Principal: o.principal, Route: o.route, Key: o.key, Request: s.fingerprint(o)}
 	earlier, err := e.byKey(ctx, k)
 	if err != nil {
 		return Result{}, err
 	}
 	if earlier == nil {
 		s.key = &k
-		res, err := e.carryOut(ctx, s)
+		res, err := do(ctx, s)
 		if !errors.Is(err, errKeyTaken) {
 			return res, err
 		}
@@ -32,6 +42,7 @@ func (e *Executor) once(ctx context.Context, s subject, o options) (Result, erro
 			return Result{}, ErrRunState.Say("The idempotency key %q came and went while the call was made; nothing was started.", k.Key)
 		}
 	}
+	earlier.handed = s.handed
 	return earlier.repeat()
 }
 
@@ -43,6 +54,19 @@ func (s subject) fingerprint(o options) string {
 	b, _ := canon.AppendString([]byte(`{"tool":`), s.tool.Name)
 	b, _ = canon.AppendString(append(b, `,"args_digest":`...), s.argsDigest)
 	b, err := canon.AppendString(append(b, `,"run_id":`...), o.runID)
+	if err != nil {
+		return ""
+	}
+	d, err := canon.Digest("placet/idempotency/v1", append(b, '}'))
+	if err != nil {
+		return ""
+	}
+	return d
+}
+
+// reservation is what a key stands for that came with the id of a call.
+func (s subject) reservation() string {
+	b, err := canon.AppendString([]byte(`{"call_id":`), s.call.ID)
 	if err != nil {
 		return ""
 	}
@@ -68,7 +92,7 @@ func (e *Executor) byKey(ctx context.Context, k IdempotencyKey) (*subject, error
 		if err != nil {
 			return err
 		}
-		s = &subject{call: c, life: e.lifeOf(tx)}
+		s = &subject{call: c, life: e.lifeOf(tx), key: &got}
 		return s.readRecord(tx)
 	})
 	return s, err
@@ -76,6 +100,10 @@ func (e *Executor) byKey(ctx context.Context, k IdempotencyKey) (*subject, error
 
 // repeat answers with what became of the first request. It starts nothing.
 func (s subject) repeat() (Result, error) {
+	if s.handedThen() {
+		*s.handed = Handed{Call: s.call, Attempt: *s.attempt, Args: s.attempt.ran(s.call), Again: true}
+		return resultOf(s.call), nil
+	}
 	if s.call.Status == Running {
 		return Result{}, s.call.ErrStillRunning()
 	}
@@ -87,4 +115,38 @@ func (s subject) repeat() (Result, error) {
 		res.edited(*s.attempt)
 	}
 	return res, nil
+}
+
+// handedThen reports whether the first request was handed the attempt that runs: who
+// repeats it may have lost the answer, and needs its fence.
+func (s subject) handedThen() bool {
+	return s.handed != nil && s.attempt != nil && s.call.Status == Running && s.call.Epoch == s.life.epoch &&
+		s.attempt.N == s.key.Attempt && s.attempt.handedOut()
+}
+
+// forgetKeys deletes up to limit keys whose time is over. It writes only where there
+// are any; one that was used anew in the meantime stays.
+func (e *Executor) forgetKeys(ctx context.Context, limit int) (n int, err error) {
+	var old []IdempotencyKey
+	err = txn.View(ctx, e.conf.Store, func(tx Tx) (err error) {
+		old, err = tx.OldKeys(tx.Now().Add(-KeptKeys), limit)
+		return err
+	})
+	if err != nil || len(old) == 0 {
+		return 0, err
+	}
+	err = txn.Update(ctx, e.conf.Store, func(tx Tx) error {
+		n = 0
+		for _, k := range old {
+			gone, err := tx.DropKey(k)
+			if err != nil {
+				return err
+			}
+			if gone {
+				n++
+			}
+		}
+		return nil
+	})
+	return n, err
 }

@@ -145,8 +145,8 @@ func (s subject) unmoved(tx Tx) (Call, error) {
 
 // reread reads the call again, keeping the record it is handled under.
 func (e *Executor) reread(ctx context.Context, s subject) (subject, error) {
-	t := s.tool
 	fresh, err := e.readAgain(ctx, subject{call: s.call})
-	fresh.tool, fresh.grant, fresh.handed = t, s.grant, s.handed
+	fresh = s.goingOn(fresh)
+	fresh.grant = s.grant
 	return fresh, err
 }

@@ -158,7 +158,8 @@ func (e *Executor) reload(ctx context.Context, s subject) (subject, error) {
 	if err != nil {
 		return s, err
 	}
-	fresh.tool, fresh.handed = tool, s.handed
+	s.tool = tool
+	fresh = s.goingOn(fresh)
 	if s.grant == nil {
 		fresh.grant = nil
 		if fresh.call.Status != Unknown || fresh.call.ApprovalID != s.call.ApprovalID { // settled, tried again or asked about
@@ -205,15 +206,6 @@ func (s subject) checkDoor(o options) error {
 		return ErrUsage.Say("Approval %s belongs to run %s, not to %s.", s.grant.ID, s.grant.RunID, o.runID)
 	}
 	return nil
-}
-
-func (s subject) errServer() error {
-	if s.grant == nil {
-		return ErrUsage.Say("Call %s came in through the HTTP tool server; only it may go on with it.", s.call.ID).
-			Hint("Look at it with GET /v1/calls/%s.", s.call.ID)
-	}
-	return ErrUsage.Say("Approval %s was parked by the HTTP tool server; only it may run it.", s.grant.ID).
-		Hint("Decide it with POST /v1/approvals/%s/decide.", s.grant.ID)
 }
 
 // settleAnswer makes sure that the record is decided, as the answer says if there

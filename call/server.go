@@ -2,6 +2,7 @@ package call
 
 import (
 	"context"
+	"fmt"
 	"maps"
 
 	"github.com/placet-dev/placet/txn"
@@ -13,10 +14,17 @@ import (
 type Server struct {
 	e      *Executor
 	origin string
+	all    bool
 }
 
 // Server is the executor for the door of that name.
-func (e *Executor) Server(origin string) Server { return Server{e, origin} }
+func (e *Executor) Server(origin string) Server { return Server{e: e, origin: origin} }
+
+// ForAll is the door for somebody who may act on the calls of every principal.
+func (s Server) ForAll() Server {
+	s.all = true
+	return s
+}
 
 // through marks a call as the door's.
 func (s Server) through(principal string, by ContinueBy, opts []Option) []Option {
@@ -44,12 +52,28 @@ func (s Server) Call(ctx context.Context, principal, toolName string, args []byt
 	return s.e.fresh(ctx, toolName, args, "", s.through(principal, ByDaemon, opts))
 }
 
+// May reports whether who asked for a call may still ask for it. It looks at nothing
+// but the transaction.
+type May func(tx txn.Tx, c Call) (bool, error)
+
+// stillMay asks that where the attempt's start is written.
+func (s subject) stillMay(tx txn.Tx) (*refusal, error) {
+	if s.may == nil {
+		return nil, nil
+	}
+	may, err := s.may(tx, s.call)
+	if err != nil || may {
+		return nil, err
+	}
+	return &refusal{KindNotAuthorised, fmt.Sprintf("%q may not ask for this any more.", s.call.Principal)}, nil
+}
+
 // Continue goes on with a call that is a daemon's to go on with: with a grant, or
 // with an attempt whose outcome is unknown. Of one that came through a door, may is
-// asked first whether its principal still may: an error is a Result of kind
-// not_authorised, and the grant stays unspent. The other answers are those of
-// [Executor.Resume].
-func (s Server) Continue(ctx context.Context, callID string, may func(Call) error) (Result, error) {
+// asked whether its principal still may, first and again where the attempt starts: if
+// not, that is a Result of kind not_authorised, and the grant stays unspent. The other
+// answers are those of [Executor.Resume].
+func (s Server) Continue(ctx context.Context, callID string, may May) (Result, error) {
 	sub, err := s.find(ctx, callID)
 	if err != nil {
 		return Result{}, err
@@ -61,13 +85,23 @@ func (s Server) Continue(ctx context.Context, callID string, may func(Call) erro
 		if origin != s.origin {
 			return Result{}, ErrUsage.Say("Call %s came in through %q; only that door goes on with it.", callID, origin)
 		}
-		if err := may(sub.call); err != nil {
-			res := resultOf(sub.call)
-			res.Kind, res.Message = KindNotAuthorised, err.Error()
-			return res, nil
+		sub.may = may
+		switch refused, err := s.mayNoMore(ctx, sub); {
+		case err != nil:
+			return Result{}, err
+		case refused != nil:
+			return sub.stands(refused), nil
 		}
 	}
 	return s.e.goOnOrRecover(ctx, sub)
+}
+
+func (s Server) mayNoMore(ctx context.Context, sub subject) (r *refusal, err error) {
+	err = txn.View(ctx, s.e.conf.Store, func(tx Tx) error {
+		r, err = sub.stillMay(tx)
+		return err
+	})
+	return r, err
 }
 
 func (e *Executor) goOnOrRecover(ctx context.Context, s subject) (Result, error) {

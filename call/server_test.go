@@ -1,13 +1,19 @@
 package call_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"os"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/event"
+	"github.com/placet-dev/placet/policy"
+	"github.com/placet-dev/placet/request"
 	"github.com/placet-dev/placet/txn"
 )
 
@@ -33,7 +39,7 @@ func TestServerContinues(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	door := w.ex.Server("http")
-	may := func(call.Call) error { return nil }
+	may := func(txn.Tx, call.Call) (bool, error) { return true, nil }
 	_, err := door.Call(w.ctx, "ana", "refund", []byte(`{"order":"o"}`))
 	var p *call.PendingError
 	if !errors.As(err, &p) {
@@ -58,7 +64,7 @@ func TestServerContinues(t *testing.T) {
 	if _, err := w.ex.Resume(w.ctx, p.ApprovalID, nil); !errors.Is(err, call.ErrUsage) {
 		t.Errorf("by hand: %v", err)
 	}
-	res, err := door.Continue(w.ctx, p.CallID, func(call.Call) error { return errors.New("she left") })
+	res, err := door.Continue(w.ctx, p.CallID, func(txn.Tx, call.Call) (bool, error) { return false, nil })
 	if err != nil || res.Kind != call.KindNotAuthorised || res.Status != call.Pending {
 		t.Fatalf("%+v %v", res, err)
 	}
@@ -113,5 +119,189 @@ func TestServerLosesWhatItHandedOver(t *testing.T) {
 	}
 	if n := len(w.spy.calls()); n != 0 {
 		t.Errorf("the tool ran here %d times", n)
+	}
+}
+
+// A right that is withdrawn while the policy is asked stops the start, which is where
+// it counts; the yes stays unspent.
+func TestServerAsksWhoMayWhereItStarts(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	var left bool
+	may := func(txn.Tx, call.Call) (bool, error) { return !left, nil }
+	door := w.ex.Server("http")
+	p := w.parked(door.Call(w.ctx, "ana", "refund", []byte(`{"order":"o"}`)))
+	w.approve(p.ApprovalID)
+	w.policy.set(func(ctx context.Context, r request.Request, v policy.View) (policy.Ruling, error) {
+		left = true
+		return policy.Default().Evaluate(ctx, r, v)
+	})
+	res, err := door.Continue(w.ctx, p.CallID, may)
+	if err != nil || res.Kind != call.KindNotAuthorised || res.Status != call.Pending || res.ApprovalID != p.ApprovalID {
+		t.Fatalf("%+v %v", res, err)
+	}
+	w.status(p, call.Pending, decision.Approved)
+	w.ran("")
+	unsure := errors.New("the store does not answer")
+	if _, err := door.Continue(w.ctx, p.CallID, func(txn.Tx, call.Call) (bool, error) { return false, unsure }); !errors.Is(err, unsure) {
+		t.Errorf("it cannot be found out: %v", err)
+	}
+	w.policy.set(nil)
+	left = false
+	if res, err := door.Continue(w.ctx, p.CallID, may); err != nil || res.Status != call.Succeeded {
+		t.Errorf("%+v %v", res, err)
+	}
+}
+
+// Resuming by hand what came in through a server's door is refused, and says who
+// carried it out and how it stands.
+func TestServerCallsResumedByHand(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	door := w.ex.Server("http")
+	may := func(txn.Tx, call.Call) (bool, error) { return true, nil }
+	refused := func(p *call.PendingError, words ...string) {
+		t.Helper()
+		_, byApproval := w.ex.Resume(w.ctx, p.ApprovalID, nil)
+		_, byCall := w.ex.RunCall(w.ctx, p.RunID, p.CallID, "refund", []byte(`{"order":"o"}`))
+		for _, err := range []error{byApproval, byCall} {
+			w.matches(err, call.ErrUsage)
+			for _, word := range words {
+				if !strings.Contains(err.Error(), word) {
+					t.Errorf("%q is not in: %v", word, err)
+				}
+			}
+		}
+	}
+	me := fmt.Sprintf("process %d", os.Getpid())
+	park := func() *call.PendingError {
+		t.Helper()
+		return w.parked(door.Call(w.ctx, "ana", "refund", []byte(`{"order":"o"}`)))
+	}
+
+	p := park()
+	refused(p, "HTTP tool server", "/v1/approvals/"+p.ApprovalID+"/decide")
+	w.approve(p.ApprovalID)
+	refused(p, "runs it by itself")
+	g := newGate()
+	w.spy.then(g.hold)
+	ended := make(chan error, 1)
+	go func() {
+		_, err := door.Continue(w.ctx, p.CallID, may)
+		ended <- err
+	}()
+	<-g.began
+	refused(p, "is running it", me, p.CallID+" is running")
+	close(g.open)
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	w.spy.then(nil)
+	refused(p, "ran it (attempt 1", me, p.CallID+" is succeeded")
+
+	no := park()
+	w.reject(no.ApprovalID)
+	refused(no, no.CallID+" is denied", "never ran")
+
+	// A client of its own carries it out.
+	_, _, err := door.Reserve(w.ctx, "ana", "refund", []byte(`{"order":"o"}`))
+	own := w.parked(call.Result{}, err)
+	w.approve(own.ApprovalID)
+	refused(own, "only its client", "POST /v1/calls")
+	if _, _, err := door.ReserveAgain(w.ctx, "ana", own.CallID); err != nil {
+		t.Fatal(err)
+	}
+	refused(own, `"ana" carried it out`, own.CallID+" is running")
+}
+
+// A yes that nobody has acted on can be taken back: it never runs then, whoever tries.
+func TestWithdrawGranted(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	p := w.park(`{"order":"o"}`)
+	withdraw := func(id string) error {
+		_, err := call.WithdrawGranted(w.ctx, w.st, nil, id, "ana", "asked again")
+		return err
+	}
+	w.refused(withdraw(p.CallID), "usage") // it waits for a person
+	w.refused(withdraw("call_none"), "not_found")
+	w.approve(p.ApprovalID)
+	if _, err := call.WithdrawGranted(w.ctx, w.st, nil, p.CallID, "", ""); err == nil {
+		t.Error("by nobody")
+	}
+	c, err := call.WithdrawGranted(w.ctx, w.st, nil, p.CallID, "ana", "asked again")
+	if err != nil || c.Status != call.Cancelled || c.Message != "asked again" {
+		t.Fatalf("%+v %v", c, err)
+	}
+	w.status(p, call.Cancelled, decision.Superseded)
+	if got := w.types(p.CallID); !strings.HasSuffix(got, "approval.superseded call.cancelled") {
+		t.Errorf("events: %s", got)
+	}
+	w.refused(withdraw(p.CallID), "run_state")
+	if _, err := w.ex.Resume(w.ctx, p.ApprovalID, nil); err == nil {
+		t.Error("it is resumed")
+	}
+	w.ran("")
+	used := w.park(`{"order":"p"}`)
+	w.approve(used.ApprovalID)
+	w.resumed(used.ApprovalID, call.Succeeded)
+	w.refused(withdraw(used.CallID), "run_state")
+}
+
+// Taking back and running race: one of them has it.
+func TestWithdrawGrantedRaces(t *testing.T) {
+	t.Parallel()
+	w := quick(t)
+	for range 50 {
+		p := w.park(`{"order":"o"}`)
+		w.approve(p.ApprovalID)
+		before := len(w.spy.calls())
+		back := make(chan error, 1)
+		go func() {
+			_, err := call.WithdrawGranted(w.ctx, w.st, nil, p.CallID, "ana", "")
+			back <- err
+		}()
+		res, err := w.ex.Resume(w.ctx, p.ApprovalID, nil)
+		ran, taken := err == nil && res.Status == call.Succeeded, <-back == nil
+		if ran == taken || ran != (len(w.spy.calls()) == before+1) {
+			t.Fatalf("ran: %v (%v), taken back: %v", ran, err, taken)
+		}
+	}
+}
+
+// Keys are forgotten by the sweep once their time is over, in small steps, and not
+// before; one that is used again by then stays.
+func TestSweepForgetsKeys(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	ask := func(key string) string {
+		t.Helper()
+		return w.parked(w.ex.Call(w.ctx, "refund", []byte(`{"order":"o"}`), call.WithIdempotencyKey("r", key))).CallID
+	}
+	sweep := func(limit, want int) {
+		t.Helper()
+		if n, err := w.ex.Sweep(w.ctx, limit); err != nil || n != want {
+			t.Errorf("swept %d, want %d: %v", n, want, err)
+		}
+	}
+	first := ask("a")
+	for _, key := range []string{"b", "c", "d", "e"} {
+		ask(key)
+	}
+	w.clock.advance(call.KeptKeys)
+	sweep(100, 0)
+	if again := ask("a"); again != first {
+		t.Errorf("forgotten before its time: %s, not %s", again, first)
+	}
+	ask("young")
+	w.clock.advance(time.Second)
+	if again := ask("a"); again == first { // taken anew before a sweep came
+		t.Error("kept after its time")
+	}
+	sweep(3, 3)
+	sweep(3, 1)
+	sweep(3, 0)
+	if n := w.number(`SELECT count(*) FROM idempotency`); n != 2 {
+		t.Errorf("%d keys are left, want those that were used last", n)
 	}
 }

@@ -16,7 +16,7 @@ type started struct {
 	attempt Attempt
 	refuse  error    // committed instead of a start: the grant expired
 	denial  *Result  // committed instead of a start: the port's answer was no
-	guard   *refusal // nothing was committed: a guard is at its limit
+	stopped *refusal // nothing was committed: a guard is at its limit, or who asked may no more
 }
 
 // startAndRun commits the start, then calls the tool. If the commit took so long
@@ -27,8 +27,8 @@ func (e *Executor) startAndRun(ctx context.Context, s subject, v verdict) (Resul
 	switch {
 	case err != nil:
 		return Result{}, err
-	case st.guard != nil:
-		v.refuse = st.guard
+	case st.stopped != nil:
+		v.refuse = st.stopped
 		return e.refuse(ctx, s, v)
 	case st.refuse != nil:
 		return Result{}, st.refuse
@@ -36,7 +36,7 @@ func (e *Executor) startAndRun(ctx context.Context, s subject, v verdict) (Resul
 		return *st.denial, nil
 	}
 	if s.handed != nil {
-		*s.handed = handedOf(st, v.args)
+		*s.handed = Handed{Call: st.call, Attempt: st.attempt, Args: v.args}
 		return resultOf(st.call), nil
 	}
 	if time.Since(asked) >= e.conf.Lease*2/3 {
@@ -47,8 +47,9 @@ func (e *Executor) startAndRun(ctx context.Context, s subject, v verdict) (Resul
 	return e.run(ctx, s, st, v.args, asked)
 }
 
-// errGuard ends a start whose guard is at its limit, with nothing written.
-var errGuard = errors.New("guard at its limit")
+// errStopped ends a start that a guard refuses, or its asker's lost right, with nothing
+// written.
+var errStopped = errors.New("the start is refused")
 
 func (e *Executor) start(ctx context.Context, s subject, v verdict) (started, error) {
 	var st started
@@ -56,7 +57,7 @@ func (e *Executor) start(ctx context.Context, s subject, v verdict) (started, er
 		st, err = e.begin(tx, s, v)
 		return err
 	})
-	if st.guard != nil && errors.Is(err, errGuard) {
+	if st.stopped != nil && errors.Is(err, errStopped) {
 		return st, nil
 	}
 	return st, err
@@ -68,6 +69,11 @@ func (e *Executor) begin(tx Tx, s subject, v verdict) (st started, err error) {
 	c, err := e.lock(tx, s, v)
 	if err != nil {
 		return st, err
+	}
+	if st.stopped, err = s.stillMay(tx); err != nil {
+		return st, err
+	} else if st.stopped != nil {
+		return st, errStopped
 	}
 	b := Begin{
 		SpecDigest: v.specDigest, Recovery: recoveryOf(s.tool), Owner: s.carriedOutBy(),
@@ -95,11 +101,10 @@ func (e *Executor) begin(tx Tx, s subject, v verdict) (st started, err error) {
 		return st, err
 	}
 	// Only now: a call that moved meanwhile is judged again, and no guard refuses it.
-	if st.guard, err = e.countGuards(tx, s, c.Attempts > 0, v.args); err != nil || st.guard != nil {
-		if err == nil {
-			err = errGuard
-		}
+	if st.stopped, err = e.countGuards(tx, s, c.Attempts > 0, v.args); err != nil {
 		return st, err
+	} else if st.stopped != nil {
+		return st, errStopped
 	}
 	st.attempt = *ch.Attempt
 	if st.call, err = tx.Call(c.ID); err != nil { // as it is stored now

@@ -9,15 +9,17 @@ import (
 
 // Sweep expires overdue approvals and grants and looks after up to limit lost
 // attempts whose tools this executor knows: it marks them unknown, asks their
-// probes, and opens the question to a person. It starts no tool. Several
-// sweepers share the work. limit is 1 to 1,000; the count is of rows changed.
+// probes, and opens the question to a person. It forgets idempotency keys that are
+// older than [KeptKeys]. It starts no tool. Several sweepers share the work. limit is
+// 1 to 1,000; the count is of rows changed, and of each kind there are up to limit.
 func (e *Executor) Sweep(ctx context.Context, limit int) (int, error) {
 	if e.misuse != nil {
 		return 0, e.misuse
 	}
-	n, failed := e.operator().ExpireDue(ctx, limit)
-	lost, err := e.sweepLeases(ctx, limit)
-	return n + lost, errors.Join(failed, err)
+	forgotten, err := e.forgetKeys(ctx, limit)
+	expired, failed := e.operator().ExpireDue(ctx, limit)
+	lost, lerr := e.sweepLeases(ctx, limit)
+	return forgotten + expired + lost, errors.Join(err, failed, lerr)
 }
 
 // sweepLeases looks after up to limit lost attempts. One that cannot be helped keeps

@@ -139,6 +139,11 @@ func (t *tx) PutIdempotent(k call.IdempotencyKey) (err error) {
 	return err
 }
 
+func (t *tx) DropKey(k call.IdempotencyKey) (done bool, err error) {
+	defer t.note(&err)
+	return t.Rows.DropKey(k)
+}
+
 // FindIdempotent reads a key's record; found is false if there is none.
 func (t *tx) FindIdempotent(k call.IdempotencyKey) (call.IdempotencyKey, bool, error) {
 	got, err := t.IdempotentCall(k)

@@ -74,8 +74,12 @@ type Rows interface {
 	GuardCount(g call.Guard) (call.Guard, error)
 	PutGuard(g call.Guard) error
 	DropGuard(g call.Guard) error
+	RunUse(space, runID string) (call.RunUse, error)
 	IdempotentCall(k call.IdempotencyKey) (call.IdempotencyKey, error)
 	InsertIdempotent(k call.IdempotencyKey) (bool, error)
+	OldKeys(before time.Time, limit int) ([]call.IdempotencyKey, error)
+	// DropKey deletes a key, guarded by its time; false: it was used anew.
+	DropKey(k call.IdempotencyKey) (bool, error)
 
 	// Run reads a run with its last step and that step's result.
 	Run(id string) (run.Run, error)

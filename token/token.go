@@ -97,8 +97,11 @@ func (n New) checked() (New, error) {
 	if !n.Scope.Valid() {
 		return n, ErrUsage.Say("%q is no scope.", string(n.Scope)).Hint("Write agent, reviewer, operator or admin.")
 	}
-	if strings.TrimSpace(n.Name) == "" {
+	if blank(n.Name) {
 		return n, ErrUsage.Say("A token needs a name.").Hint("Name who or what will hold it.")
+	}
+	if blank(n.Principal) {
+		return n, ErrUsage.Say("The principal is blank.").Hint("Name who the token proves its holder to be, or leave it out: then it is the name.")
 	}
 	if n.JobID != "" && n.Scope != Agent {
 		return n, ErrUsage.Say("A job's token has scope agent.")
@@ -109,6 +112,11 @@ func (n New) checked() (New, error) {
 		}
 	}
 	return n, nil
+}
+
+// blank reports whether there is nothing to see in s.
+func blank(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return unicode.IsGraphic(r) && !unicode.IsSpace(r) })
 }
 
 // Create stores a new token. The secret is told this once.
@@ -226,16 +234,17 @@ func RevokeJobs(tx Tx, space, jobID string) error {
 }
 
 // MayAsk reports whether some good token still lets the principal ask for work: what
-// it asked for earlier is carried out only then.
-func MayAsk(ctx context.Context, s txn.Store, space, principal string) (bool, error) {
+// it asked for earlier is carried out only then. A job's token is good for that job
+// alone, and proves nothing about other work.
+func MayAsk(tx Tx, space, principal string) (bool, error) {
 	after := ""
 	for {
-		ts, err := List(ctx, s, Query{Space: space, Principal: principal, Good: true, After: after, Limit: 500})
+		ts, err := tx.Tokens(Query{Space: space, Principal: principal, Good: true, After: after, Limit: 500})
 		if err != nil || len(ts) == 0 {
 			return false, err
 		}
 		for _, t := range ts {
-			if t.Scope == Agent || t.Scope == Admin {
+			if t.JobID == "" && (t.Scope == Agent || t.Scope == Admin) {
 				return true, nil
 			}
 		}

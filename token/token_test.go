@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/placet-dev/placet/fault"
 	"github.com/placet-dev/placet/store"
 	"github.com/placet-dev/placet/store/sqlite"
 	"github.com/placet-dev/placet/token"
@@ -31,6 +30,15 @@ func create(t *testing.T, s *store.Store, n token.New) (token.Token, string) {
 		t.Fatal(err)
 	}
 	return k, secret
+}
+
+func mayAsk(t *testing.T, s *store.Store, principal string) (may bool, err error) {
+	t.Helper()
+	err = txn.View(t.Context(), s, func(tx token.Tx) error {
+		may, err = token.MayAsk(tx, "main", principal)
+		return err
+	})
+	return may, err
 }
 
 func TestOnlyTheWholeSecretIsFound(t *testing.T) {
@@ -63,7 +71,7 @@ func TestRevoked(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	k, secret := create(t, s, token.New{Scope: token.Agent, Name: "bot", Principal: "ana"})
-	if may, err := token.MayAsk(t.Context(), s, "main", "ana"); !may || err != nil {
+	if may, err := mayAsk(t, s, "ana"); !may || err != nil {
 		t.Fatalf("%t, %v", may, err)
 	}
 	create(t, s, token.New{Scope: token.Reviewer, Name: "ana"}) // may decide, not ask
@@ -75,11 +83,29 @@ func TestRevoked(t *testing.T) {
 	if _, err := token.Find(t.Context(), s, "main", secret); !errors.Is(err, token.ErrUnauthenticated) {
 		t.Errorf("found: %v", err)
 	}
-	if may, err := token.MayAsk(t.Context(), s, "main", "ana"); may || err != nil {
+	if may, err := mayAsk(t, s, "ana"); may || err != nil {
 		t.Errorf("%t, %v", may, err)
 	}
 	if _, err := token.Revoke(t.Context(), s, "elsewhere", k.ID); !errors.Is(err, token.ErrNotFound) {
 		t.Errorf("of another space: %v", err)
+	}
+}
+
+// A job's token is good for that job only: that its principal may ask for work it
+// does not prove, however long the job runs.
+func TestAJobsTokenIsNoRightToAsk(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	k, _ := create(t, s, token.New{Scope: token.Agent, Name: "bot"})
+	create(t, s, token.New{Scope: token.Agent, Name: "job_1", Principal: "bot", JobID: "job_1"})
+	if may, err := mayAsk(t, s, "bot"); !may || err != nil {
+		t.Fatalf("%t, %v", may, err)
+	}
+	if _, err := token.Revoke(t.Context(), s, "main", k.ID); err != nil {
+		t.Fatal(err)
+	}
+	if may, err := mayAsk(t, s, "bot"); may || err != nil {
+		t.Errorf("by the token of a job: %t, %v", may, err)
 	}
 }
 
@@ -106,9 +132,11 @@ func TestRefused(t *testing.T) {
 	for what, n := range map[string]token.New{
 		"no scope": {Name: "x"}, "another scope": {Scope: "root", Name: "x"}, "no name": {Scope: token.Agent},
 		"blank": {Scope: token.Agent, Name: " "}, "control": {Scope: token.Agent, Name: "a\nb"}, "not UTF-8": {Scope: token.Agent, Name: "\xff"},
-		"long": {Scope: token.Agent, Name: strings.Repeat("x", 201)}, "a job's admin": {Scope: token.Admin, Name: "x", JobID: "job_1"},
+		"no principal": {Scope: token.Agent, Name: "x", Principal: " \u2003"}, "nothing to see": {Scope: token.Agent, Name: "\u200b"},
+		"a principal that is nothing to see": {Scope: token.Agent, Name: "x", Principal: "\u200b\u2060 \u00ad"},
+		"long":                               {Scope: token.Agent, Name: strings.Repeat("x", 201)}, "a job's admin": {Scope: token.Admin, Name: "x", JobID: "job_1"},
 	} {
-		if _, _, err := token.Create(t.Context(), s, n); fault.From(err).Code != fault.Invalid {
+		if _, _, err := token.Create(t.Context(), s, n); !errors.Is(err, token.ErrUsage) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

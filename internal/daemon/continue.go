@@ -100,7 +100,7 @@ func (k *continuer) tryCall(c call.Call) {
 		return
 	}
 	k.begin(c.ID, func() {
-		res, err := k.door.Continue(context.Background(), c.ID, k.mayAsk)
+		res, err := k.door.Continue(context.Background(), c.ID, mayAsk)
 		if why := refusal(c, res, err); why != "" {
 			k.postpone(c.ID, func(ctx context.Context, wait time.Duration) error { return k.exec.Postpone(ctx, c, why, wait) })
 			return
@@ -156,15 +156,8 @@ func (k *continuer) begin(id string, work func()) {
 }
 
 // mayAsk authorises the call's principal again, now that it is about to run.
-func (k *continuer) mayAsk(c call.Call) error {
-	may, err := token.MayAsk(context.Background(), k.store, c.Space, c.Principal)
-	switch {
-	case err != nil:
-		return fault.New(fault.Unavailable, "It could not be found out whether %q may still ask for this.", c.Principal)
-	case !may:
-		return fault.New(fault.Forbidden, "%q may not ask for this any more.", c.Principal)
-	}
-	return nil
+func mayAsk(tx txn.Tx, c call.Call) (bool, error) {
+	return token.MayAsk(tx.(token.Tx), c.Space, c.Principal)
 }
 
 // refusal is why going on with a call came to nothing; empty: it ran, waits for a

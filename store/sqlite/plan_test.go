@@ -26,6 +26,8 @@ func TestPlans(t *testing.T) {
 		{"active jobs", activeJobsSQL, "job_active"},
 		{"a principal's jobs", selectJobs + ` WHERE space = ? AND cleaned_at IS NULL AND principal = ? AND id < ? ORDER BY id DESC LIMIT +?`, "job_started"},
 		{"jobs to be deleted", cleanedJobsSQL, "job_cleaned"},
+		{"keys whose time is over", oldKeysSQL, "idempotency_at"},
+		{"who used a run id first", firstUserSQL, "call_run"},
 	} {
 		plan, err := plan(e, q.sql)
 		if err != nil {

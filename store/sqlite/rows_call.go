@@ -228,15 +228,34 @@ func (x rows) DropGuard(g calls.Guard) error {
 }
 
 const (
-	idempotentSQL       = `SELECT request, call_id, at FROM idempotency WHERE space = ? AND principal = ? AND route = ? AND key = ? AND at >= ?`
-	insertIdempotentSQL = `INSERT INTO idempotency(space, principal, route, key, request, call_id, at) VALUES (?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT (space, principal, route, key) DO UPDATE SET request = excluded.request, call_id = excluded.call_id, at = excluded.at
+	runIsThereSQL = `SELECT 1 FROM run WHERE id = ? AND space = ?`
+	firstUserSQL  = `SELECT principal FROM call WHERE space = ? AND run_id = ? AND step_id IS NULL ORDER BY id LIMIT 1`
+)
+
+func (x rows) RunUse(space, runID string) (u calls.RunUse, err error) {
+	if u.Run, err = x.h.queryRow(runIsThereSQL, []any{runID, space}, func(row) error { return nil }); err != nil {
+		return u, err
+	}
+	u.Calls, err = x.h.queryRow(firstUserSQL, []any{space, runID}, func(r row) error {
+		u.Principal = r.str(0)
+		return nil
+	})
+	return u, err
+}
+
+const (
+	idempotentSQL       = `SELECT request, call_id, attempt, at FROM idempotency WHERE space = ? AND principal = ? AND route = ? AND key = ? AND at >= ?`
+	insertIdempotentSQL = `INSERT INTO idempotency(space, principal, route, key, request, call_id, attempt, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (space, principal, route, key) DO UPDATE SET request = excluded.request, call_id = excluded.call_id, attempt = excluded.attempt,
+			at = excluded.at
 		WHERE at < ?`
+	oldKeysSQL = `SELECT space, principal, route, key, request, call_id, attempt, at FROM idempotency WHERE at < ? ORDER BY at LIMIT +?`
+	dropKeySQL = `DELETE FROM idempotency WHERE space = ? AND principal = ? AND route = ? AND key = ? AND at = ?`
 )
 
 func (x rows) IdempotentCall(k calls.IdempotencyKey) (calls.IdempotencyKey, error) {
 	found, err := x.h.queryRow(idempotentSQL, []any{k.Space, k.Principal, k.Route, k.Key, x.Now().Add(-calls.KeptKeys)}, func(r row) error {
-		k.Request, k.CallID, k.At = r.str(0), r.str(1), r.time(2)
+		k.Request, k.CallID, k.Attempt, k.At = r.str(0), r.str(1), r.int(2), r.time(3)
 		return nil
 	})
 	if err == nil && !found {
@@ -246,5 +265,19 @@ func (x rows) IdempotentCall(k calls.IdempotencyKey) (calls.IdempotencyKey, erro
 }
 
 func (x rows) InsertIdempotent(k calls.IdempotencyKey) (bool, error) {
-	return x.one(insertIdempotentSQL, k.Space, k.Principal, k.Route, k.Key, k.Request, k.CallID, k.At, k.At.Add(-calls.KeptKeys))
+	return x.one(insertIdempotentSQL, k.Space, k.Principal, k.Route, k.Key, k.Request, k.CallID, k.Attempt, k.At, k.At.Add(-calls.KeptKeys))
+}
+
+func (x rows) OldKeys(before time.Time, limit int) (ks []calls.IdempotencyKey, err error) {
+	err = x.h.query(oldKeysSQL, []any{before, pageSize(limit, 100, 1000)}, func(r row) error {
+		ks = append(ks, calls.IdempotencyKey{
+			Space: r.str(0), Principal: r.str(1), Route: r.str(2), Key: r.str(3), Request: r.str(4), CallID: r.str(5), Attempt: r.int(6), At: r.time(7),
+		})
+		return nil
+	})
+	return ks, err
+}
+
+func (x rows) DropKey(k calls.IdempotencyKey) (bool, error) {
+	return x.one(dropKeySQL, k.Space, k.Principal, k.Route, k.Key, k.At)
 }

@@ -12,6 +12,7 @@ func guards(t *testing.T, b Backend) {
 	cases(t, b, map[string]func(*world){
 		"read back": guardReadBack,
 		"drop":      guardDrop,
+		"run use":   runUse,
 	})
 }
 
@@ -78,4 +79,33 @@ func guardDrop(w *world) {
 		w.same(want, w.guard(g).N)
 	}
 	w.write(func(tx store.Tx) error { return tx.DropGuard(call.Guard{Space: "main", RunID: "run_none", N: 9}) })
+}
+
+// runUse: a run id is its first user's, told apart by case and space; steps' calls are
+// their run's.
+func runUse(w *world) {
+	use := func(space, id string) call.RunUse {
+		w.Helper()
+		return read(w, func(tx store.Tx) (call.RunUse, error) { return tx.RunUse(space, id) })
+	}
+	w.same(call.RunUse{}, use("main", "night"))
+	for _, principal := range []string{"first", "second"} {
+		c := parkedCall()
+		c.RunID, c.ExternalID, c.Principal = "night", principal, principal
+		w.insertCall(c)
+	}
+	w.same(call.RunUse{Calls: true, Principal: "first"}, use("main", "night"))
+	w.same(call.RunUse{}, use("main", "Night"))
+	w.same(call.RunUse{}, use("other", "night"))
+	nobodys := parkedCall()
+	nobodys.RunID, nobodys.Principal = "nobody's", ""
+	w.insertCall(nobodys)
+	w.same(call.RunUse{Calls: true}, use("main", "nobody's"))
+	r := w.insertRun(runExamples()[3])
+	w.same(call.RunUse{Run: true}, use("main", r.ID))
+	w.same(call.RunUse{}, use("other", r.ID))
+	step := parkedCall()
+	step.RunID, step.StepID, step.OwnRun = r.ID, "stp_1", false
+	w.insertCall(step)
+	w.same(call.RunUse{Run: true}, use("main", r.ID))
 }

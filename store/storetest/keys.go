@@ -14,6 +14,7 @@ func keys(t *testing.T, b Backend) {
 		"read back":  keyReadBack,
 		"used twice": keyTwice,
 		"age":        keyAge,
+		"forgotten":  keyForgotten,
 	})
 }
 
@@ -22,7 +23,7 @@ func (w *world) oneKey() call.IdempotencyKey {
 	w.Helper()
 	now := read(w, func(tx store.Tx) (time.Time, error) { return tx.Now(), nil })
 	return call.IdempotencyKey{
-		Space: "main", Principal: "agent:ana", Route: "calls", Key: "k1", Request: "digest", CallID: "call_1", At: now,
+		Space: "main", Principal: "agent:ana", Route: "calls", Key: "k1", Request: "digest", CallID: "call_1", Attempt: 1, At: now,
 	}
 }
 
@@ -33,7 +34,7 @@ func (w *world) putKey(k call.IdempotencyKey) {
 
 func (w *world) findKey(k call.IdempotencyKey) (got call.IdempotencyKey, found bool) {
 	w.Helper()
-	k.Request, k.CallID, k.At = "", "", time.Time{}
+	k.Request, k.CallID, k.Attempt, k.At = "", "", 0, time.Time{}
 	got = read(w, func(tx store.Tx) (g call.IdempotencyKey, err error) {
 		g, found, err = tx.FindIdempotent(k)
 		return g, err
@@ -77,7 +78,7 @@ func keyTwice(w *world) {
 	k := w.oneKey()
 	w.putKey(k)
 	again := k
-	again.Request, again.CallID = "other", "call_2"
+	again.Request, again.CallID, again.Attempt = "other", "call_2", 7
 	w.refused(decision.ErrMoved, func(tx store.Tx) error { return tx.PutIdempotent(again) })
 	w.refused(decision.ErrMoved, func(tx store.Tx) error { return tx.PutIdempotent(k) })
 	got, _ := w.findKey(k)
@@ -98,10 +99,44 @@ func keyAge(w *world) {
 		w.Error("a key is forgotten before its time")
 	}
 	fresh := w.oneKey()
-	fresh.Request, fresh.CallID = "new", "call_9"
+	fresh.Request, fresh.CallID, fresh.Attempt = "new", "call_9", 0
 	w.putKey(fresh)
 	got, _ := w.findKey(fresh)
 	w.same(fresh, got)
 	fresh.Key = kept.Key
 	w.refused(decision.ErrMoved, func(tx store.Tx) error { return tx.PutIdempotent(fresh) })
+}
+
+// keyForgotten: old keys are listed oldest first, of every space, and go only while
+// they are as they were listed.
+func keyForgotten(w *world) {
+	var ks []call.IdempotencyKey
+	for i, space := range []string{"main", "other", "main"} {
+		k := w.oneKey()
+		k.Space, k.Key, k.At = space, string(rune('a'+i)), k.At.Add(-call.KeptKeys-time.Duration(3-i)*time.Hour)
+		w.putKey(k)
+		ks = append(ks, k)
+	}
+	old := func(before time.Time, limit int) []call.IdempotencyKey {
+		w.Helper()
+		return read(w, func(tx store.Tx) ([]call.IdempotencyKey, error) { return tx.OldKeys(before, limit) })
+	}
+	cut := w.oneKey().At.Add(-call.KeptKeys)
+	w.same(ks, old(cut, 10))
+	w.same(ks[:2], old(cut, 2))
+	w.same(ks[:1], old(ks[1].At, 10)) // strictly before
+	anew := ks[0]
+	anew.CallID, anew.At = "call_2", w.oneKey().At
+	w.putKey(anew)
+	for i, want := range []bool{false, true, true} {
+		var got bool
+		w.write(func(tx store.Tx) (err error) {
+			got, err = tx.DropKey(ks[i])
+			return err
+		})
+		w.same(want, got)
+	}
+	w.same([]call.IdempotencyKey(nil), old(cut, 10))
+	got, _ := w.findKey(anew)
+	w.same(anew, got)
 }

@@ -116,6 +116,7 @@ CREATE TABLE call(
 ) STRICT;
 
 CREATE UNIQUE INDEX call_external ON call(space, run_id, external_id) WHERE external_id IS NOT NULL;
+CREATE INDEX call_run ON call(space, run_id, id) WHERE step_id IS NULL;
 CREATE INDEX call_running ON call(space, id) WHERE status = 'running' AND step_id IS NULL;
 CREATE INDEX call_doubt ON call(space, id) WHERE continue_by = 'daemon' AND status = 'unknown';
 
@@ -380,6 +381,7 @@ CREATE TABLE idempotency(
   key       TEXT    NOT NULL,
   request   TEXT    NOT NULL, -- digest of what was asked for
   call_id   TEXT    NOT NULL,
+  attempt   INTEGER NOT NULL, -- that the request started; 0: none
   at        INTEGER NOT NULL,
   PRIMARY KEY (space, principal, route, key)
 ) STRICT, WITHOUT ROWID;
