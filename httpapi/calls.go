@@ -10,6 +10,7 @@ import (
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/internal/display"
+	"github.com/placet-dev/placet/token"
 	"github.com/placet-dev/placet/txn"
 )
 
@@ -183,10 +184,11 @@ type Reserved struct {
 	LeaseUntil string          `json:"lease_until,omitempty"`
 	Args       json.RawMessage `json:"args,omitempty" doc:"to run with; a reviewer may have edited them"`
 	Edited     bool            `json:"edited,omitempty"`
+	Again      bool            `json:"again,omitempty" doc:"the attempt was handed over before, to a request with this key: carry it out only if that was you, and you have not begun"`
 }
 
 type reserveIn struct {
-	Key  string `header:"Idempotency-Key" maxLength:"200"`
+	Key  string `header:"Idempotency-Key" maxLength:"200" doc:"by which the same request again is handed the same attempt, while that runs; one key for each executor"`
 	Body Reserving
 }
 
@@ -200,18 +202,18 @@ func (s *Server) reserve(ctx context.Context, c caller, in *reserveIn) (*reserve
 	var h call.Handed
 	var res call.Result
 	var err error
+	var opts []call.Option
+	if in.Key != "" {
+		opts = append(opts, call.WithIdempotencyKey("POST /v1/calls", in.Key))
+	}
 	switch {
-	case b.CallID != "" && b.Tool == "" && b.Args == nil && b.RunID == "" && in.Key == "":
-		h, res, err = s.calls.ReserveAgain(ctx, c.Principal, b.CallID)
+	case b.CallID != "" && b.Tool == "" && b.Args == nil && b.RunID == "":
+		h, res, err = s.callsFor(c).ReserveAgain(ctx, c.Principal, b.CallID, opts...)
 	case b.CallID == "" && b.Tool != "" && b.Args != nil:
 		if _, err := s.c.Tools.Lookup(b.Tool); err != nil {
 			return nil, err
 		}
-		opts := []call.Option{call.InRun(b.RunID)}
-		if in.Key != "" {
-			opts = append(opts, call.WithIdempotencyKey("POST /v1/calls", in.Key))
-		}
-		h, res, err = s.calls.Reserve(ctx, c.Principal, b.Tool, b.Args, opts...)
+		h, res, err = s.calls.Reserve(ctx, c.Principal, b.Tool, b.Args, append(opts, call.InRun(b.RunID))...)
 	default:
 		return nil, ErrMalformed.Say("body: it names neither just a call nor a tool with its args.").Hint("Send %s.", s.routes["POST /v1/calls"].shape)
 	}
@@ -228,8 +230,16 @@ func (s *Server) reserve(ctx context.Context, c caller, in *reserveIn) (*reserve
 func reserved(h call.Handed) Reserved {
 	return Reserved{
 		Result: Result{Status: call.Running, CallID: h.Call.ID, RunID: h.Call.RunID},
-		Fence:  h.Attempt.Fence, Attempt: h.Attempt.N, LeaseUntil: txn.Stamp(h.Call.LeaseUntil), Args: h.Args, Edited: h.Attempt.Args != nil,
+		Fence:  h.Attempt.Fence, Attempt: h.Attempt.N, LeaseUntil: txn.Stamp(h.Call.LeaseUntil), Args: h.Args, Edited: h.Attempt.Args != nil, Again: h.Again,
 	}
+}
+
+// callsFor is the door for a caller: an admin acts on everybody's calls.
+func (s *Server) callsFor(c caller) call.Server {
+	if c.Scope == token.Admin {
+		return s.calls.ForAll()
+	}
+	return s.calls
 }
 
 // Confirming is how a reserved attempt went.
@@ -251,7 +261,7 @@ func (s *Server) confirm(ctx context.Context, c caller, in *confirmIn) (*body[ca
 		return nil, ErrMalformed.Say("body.result: expected required property result to be present with succeeded.")
 	}
 	out := call.Outcome{Status: b.Status, Message: b.Message, Result: b.Result}
-	if _, err := s.calls.Confirm(ctx, c.Principal, in.ID, b.Fence, out); err != nil {
+	if _, err := s.callsFor(c).Confirm(ctx, c.Principal, in.ID, b.Fence, out); err != nil {
 		return nil, err
 	}
 	k, err := s.readCall(ctx, c, in.ID)
@@ -274,6 +284,6 @@ type renewIn struct {
 }
 
 func (s *Server) renew(ctx context.Context, c caller, in *renewIn) (*body[Leased], error) {
-	until, err := s.calls.Renew(ctx, c.Principal, in.ID, in.Body.Fence)
+	until, err := s.callsFor(c).Renew(ctx, c.Principal, in.ID, in.Body.Fence)
 	return answer(Leased{txn.Stamp(until)}, err)
 }
