@@ -1,6 +1,7 @@
 package run_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -86,4 +87,52 @@ func (s slow) continuable(t *testing.T) (n int) {
 		t.Fatal(err)
 	}
 	return n
+}
+
+// Resuming a run that has ended says who worked on it, and how it ended.
+func TestResumeOfAnEndedRunNamesWhoWorkedOnIt(t *testing.T) {
+	t.Parallel()
+	w := setup(t, proposes("look", `{}`), run.Proposal{Kind: run.Complete})
+	r, err := w.d.Leave(w.ctx, "look", run.DefaultLimits(), run.By(run.AgentRef{Name: "x"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	daemon := w.driver(func(c *run.Config) { c.LeaseOwner = "far:77" })
+	if r, err = daemon.Resume(w.ctx, r.ID); err != nil || r.Status != run.Completed {
+		t.Fatalf("%v: %+v", err, r)
+	}
+	_, err = w.d.Resume(w.ctx, r.ID)
+	w.refused(err, "run_state")
+	for _, word := range []string{"COMPLETED", "goal_completed", "far:77"} {
+		if !strings.Contains(err.Error(), word) {
+			t.Errorf("%q is not in: %v", word, err)
+		}
+	}
+}
+
+// Who resumes is told once the lease is taken, before anything is carried out, and not
+// where nothing was begun.
+func TestResumeThen(t *testing.T) {
+	t.Parallel()
+	w := setup(t, proposes("push", `{}`), run.Proposal{Kind: run.Complete})
+	r := w.waiting()
+	told := 0
+	_, err := w.d.ResumeThen(w.ctx, r.ID, func() { told++ })
+	if w.refused(err, "run_state"); told != 0 {
+		t.Fatal("told, and it waits for a person")
+	}
+	w.approve(r)
+	var then run.Run
+	r, err = w.d.ResumeThen(w.ctx, r.ID, func() {
+		told++
+		then = w.run(r.ID)
+		w.ran("")
+	})
+	if err != nil || told != 1 || then.Status != run.Running || then.LeaseUntil.IsZero() {
+		t.Errorf("%v: told %d times, when it was %s", err, told, then.Status)
+	}
+	w.stands(r, run.Completed, run.GoalCompleted)
+	if _, err := w.d.ResumeThen(w.ctx, r.ID, func() { told++ }); err == nil || told != 1 {
+		t.Errorf("%v: told %d times", err, told)
+	}
 }

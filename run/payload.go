@@ -30,6 +30,7 @@ type startedPayload struct {
 
 type resumedPayload struct {
 	RunID      string `json:"run_id"`
+	Owner      string `json:"owner,omitempty"`
 	ApprovalID string `json:"approval_id,omitempty"`
 }
 

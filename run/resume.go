@@ -2,11 +2,14 @@ package run
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/decision"
+	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/policy"
 	"github.com/placet-dev/placet/tool"
 	"github.com/placet-dev/placet/txn"
@@ -25,6 +28,21 @@ import (
 // [ErrApprovalHash] (a row was altered), tool.ErrUnknown, or the policy's own.
 func (d *Driver) Resume(ctx context.Context, runID string) (Run, error) {
 	return d.resumeAs(ctx, runID, FlowRef{})
+}
+
+// ResumeThen is Resume for whoever has to know whether anything goes on: begun is told,
+// at most once, when this process has taken the run's lease, and before it works on it.
+func (d *Driver) ResumeThen(ctx context.Context, runID string, begun func()) (Run, error) {
+	return d.resumeAs(context.WithValue(ctx, begunKey{}, sync.OnceFunc(begun)), runID, FlowRef{})
+}
+
+type begunKey struct{}
+
+// tellBegun tells who asked to know that the lease is taken.
+func tellBegun(ctx context.Context) {
+	if begun, ok := ctx.Value(begunKey{}).(func()); ok {
+		begun()
+	}
 }
 
 // ResumeFlow is Resume for a flow's run: it has to be of exactly this flow. One whose
@@ -64,7 +82,45 @@ func (e *engine) reopen(ctx context.Context, r Run) (*session, Run, error) {
 	case Waiting:
 		return e.resume(ctx, r)
 	}
-	return nil, r, r.errState()
+	return nil, r, e.errEnded(ctx, r)
+}
+
+// errEnded says that a run has ended, and who worked on it last.
+func (e *engine) errEnded(ctx context.Context, r Run) error {
+	owner, err := e.lastOwner(ctx, r)
+	if err != nil {
+		return err
+	}
+	if owner == "" { // its events were redacted
+		return r.errState()
+	}
+	return ErrRunState.Say("Run %s is %s (%s); %s worked on it last.", r.ID, r.Status, r.Reason, owner).Hint("Look at it: placet show %s.", r.ID)
+}
+
+// lastOwner is who took the run's lease last, from its events: the row forgets it when
+// the run rests.
+func (e *engine) lastOwner(ctx context.Context, r Run) (owner string, err error) {
+	err = txn.View(ctx, e.conf.Store, func(tx Tx) error {
+		owner = ""
+		q := event.Query{Stream: r.Stream(), Types: []event.Type{event.RunStarted, event.RunResumed, event.LeaseTakenOver}, Limit: 1000}
+		for {
+			es, err := tx.Events(q)
+			if err != nil {
+				return err
+			}
+			for _, t := range es {
+				q.After = t.StreamSeq
+				var p takenPayload
+				if json.Unmarshal(t.Payload, &p) == nil && p.Owner != "" {
+					owner = p.Owner
+				}
+			}
+			if len(es) < q.Limit {
+				return nil
+			}
+		}
+	})
+	return owner, err
 }
 
 // paused is a waiting run with what it waits for.

@@ -384,7 +384,7 @@ func (r Run) resume(cmd Resume, now time.Time) (Change, error) {
 	r.Status = Running
 	r.take(cmd.Take, now)
 	return Change{Next: r, Events: []event.Event{
-		r.event(event.RunResumed, r.actor(), resumedPayload{r.ID, r.ApprovalID}),
+		r.event(event.RunResumed, r.actor(), resumedPayload{r.ID, r.LeaseOwner, r.ApprovalID}),
 	}}, nil
 }
 
@@ -405,7 +405,7 @@ func (r Run) takeOver(cmd TakeOver, now time.Time) (Change, error) {
 	r.take(cmd.Take, now)
 	ch := Change{}
 	if released {
-		ch.Events = append(ch.Events, r.event(event.RunResumed, r.actor(), resumedPayload{RunID: r.ID}))
+		ch.Events = append(ch.Events, r.event(event.RunResumed, r.actor(), resumedPayload{RunID: r.ID, Owner: r.LeaseOwner}))
 	} else {
 		ch.Events = append(ch.Events, r.event(event.LeaseTakenOver, event.System, takenPayload{r.ID, r.LeaseOwner, before}))
 	}

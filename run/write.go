@@ -118,6 +118,7 @@ func (e *engine) takeInto(ctx context.Context, r Run, take func(Take) Command, t
 	}
 	s.run = next
 	s.keep(asked)
+	tellBegun(ctx)
 	if next.Status != Running {
 		s.close()
 		return nil, next, nil
