@@ -19,16 +19,16 @@ type Tools struct {
 
 // Result is what a call came to (spec 4.3). Absent values are left out.
 type Result struct {
-	Status     call.Status     `json:"status"`
-	CallID     string          `json:"call_id,omitempty"`
-	RunID      string          `json:"run_id,omitempty"`
-	ApprovalID string          `json:"approval_id,omitempty"`
-	Digest     string          `json:"digest,omitempty" doc:"of the approval that it waits for"`
-	ExpiresAt  string          `json:"expires_at,omitempty"`
-	URL        string          `json:"url,omitempty" doc:"where the call is followed"`
-	Result     json.RawMessage `json:"result,omitempty"`
-	Kind       string          `json:"kind,omitempty"`
-	Message    string          `json:"message,omitempty"`
+	Status          call.Status     `json:"status"`
+	CallID          string          `json:"call_id,omitempty"`
+	RunID           string          `json:"run_id,omitempty"`
+	ApprovalID      string          `json:"approval_id,omitempty"`
+	Digest          string          `json:"digest,omitempty" doc:"of the approval that it waits for"`
+	ExpiresAt       string          `json:"expires_at,omitempty"`
+	URL             string          `json:"url,omitempty" doc:"where the call is followed"`
+	Result          json.RawMessage `json:"result,omitempty"`
+	Kind            string          `json:"kind,omitempty"`
+	Message         string          `json:"message,omitempty"`
 	EditedArgs      json.RawMessage `json:"edited_args,omitempty" doc:"the arguments that ran, where a reviewer edited them"`
 	EffectiveDigest string          `json:"effective_digest,omitempty" doc:"binds them to the approval"`
 }
