@@ -57,7 +57,7 @@ func TestEditsAreShownWithTheCall(t *testing.T) {
 	p := w.want(w.do("agent", "POST", "/v1/tools/refund/call", `{"order":"o-7","password":"first-one"}`, "Idempotency-Key", "k"), 202)
 	d := w.want(w.do("reviewer", "POST", "/v1/approvals/"+p.get("approval_id")+"/decide",
 		decide(true, p.get("digest"), `"edited_args":{"order":"o-8","password":"second-one"}`)), 200, "status", "approved")
-	if _, err := w.calls.Server(httpapi.Origin).Continue(t.Context(), p.get("call_id"), func(call.Call) error { return nil }); err != nil {
+	if _, err := w.calls.Server(httpapi.Origin).Continue(t.Context(), p.get("call_id"), func(txn.Tx, call.Call) (bool, error) { return true, nil }); err != nil {
 		t.Fatal(err)
 	}
 	bind := `"effective_digest":"` + d.get("effective_digest") + `"`
