@@ -88,11 +88,17 @@ func (s Server) reserveStored(ctx context.Context, sub subject) (Result, error) 
 // theirs is a call of the principal's that came through this door. To everybody else
 // it is not there, but to who may act for all.
 func (s Server) theirs(ctx context.Context, principal, callID string) (subject, error) {
-	sub, err := s.find(ctx, callID)
-	if err == nil && (sub.call.Metadata["origin"] != s.origin || sub.call.Principal != principal && !s.all) {
-		err = ErrNotFound.Say("There is no call %s.", callID)
-	}
-	return sub, err
+	return s.find(ctx, callID, func(c Call) error {
+		switch {
+		case c.Principal != principal && !s.all:
+			return ErrNotFound.Say("There is no call %s.", callID)
+		case c.Hosted():
+			return c.unhosted()
+		case c.Metadata["origin"] != s.origin:
+			return ErrNotFound.Say("There is no call %s.", callID)
+		}
+		return nil
+	})
 }
 
 // Renew extends the lease of an attempt that was handed over: [ErrLeaseLost].

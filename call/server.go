@@ -74,7 +74,7 @@ func (s subject) stillMay(tx txn.Tx) (*refusal, error) {
 // not, that is a Result of kind not_authorised, and the grant stays unspent. The other
 // answers are those of [Executor.Resume].
 func (s Server) Continue(ctx context.Context, callID string, may May) (Result, error) {
-	sub, err := s.find(ctx, callID)
+	sub, err := s.find(ctx, callID, Call.unhosted)
 	if err != nil {
 		return Result{}, err
 	}
@@ -111,8 +111,9 @@ func (e *Executor) goOnOrRecover(ctx context.Context, s subject) (Result, error)
 	return e.goOn(ctx, s)
 }
 
-// find reads a call that is its own root, with its latest approval.
-func (s Server) find(ctx context.Context, callID string) (subject, error) {
+// find reads a call that is its own root, with its latest approval, unless refuse
+// says no.
+func (s Server) find(ctx context.Context, callID string, refuse func(Call) error) (subject, error) {
 	if err := s.e.parks(); err != nil {
 		return subject{}, err
 	}
@@ -125,11 +126,19 @@ func (s Server) find(ctx context.Context, callID string) (subject, error) {
 		if c.Space != s.e.conf.Space {
 			return ErrNotFound.Say("There is no call %s.", callID)
 		}
+		if err := refuse(c); err != nil {
+			return err
+		}
 		sub = subject{call: c, life: s.e.lifeOf(tx)}
 		return sub.readRecord(tx)
 	})
-	if err == nil && sub.call.Hosted() {
-		err = ErrUsage.Say("Call %s belongs to a step of run %s.", callID, sub.call.RunID).Hint("Go on with the run.")
-	}
 	return sub, err
+}
+
+// unhosted refuses a call of a run's step.
+func (c Call) unhosted() error {
+	if !c.Hosted() {
+		return nil
+	}
+	return ErrUsage.Say("Call %s belongs to a step of run %s.", c.ID, c.RunID).Hint("Go on with the run.")
 }

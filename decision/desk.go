@@ -78,9 +78,15 @@ func (t target) names(d Decision) error {
 	if d.Type == Question {
 		root = d.Owner.ID
 	}
-	switch {
-	case (t.of == "" || d.Type == t.of) && (t.root == "" || t.root == root):
+	if (t.of == "" || d.Type == t.of) && (t.root == "" || t.root == root) {
 		return nil
+	}
+	return t.missing()
+}
+
+// missing is the answer about a decision that is not there, or not the one meant.
+func (t target) missing() error {
+	switch {
 	case t.of == Question && t.root != "":
 		return ErrNotFound.Say("Job %s has no question %s.", t.root, t.id)
 	case t.of == Question:
@@ -95,6 +101,9 @@ func (t target) names(d Decision) error {
 // decision's transaction.
 func (o Operator) apply(tx Tx, t target, command func(epoch int64, waiting error) Command) (Change, error) {
 	d, err := tx.LockDecision(t.id)
+	if errors.Is(err, ErrNotFound) {
+		err = t.missing()
+	}
 	if err != nil {
 		return Change{}, err
 	}

@@ -81,7 +81,7 @@ func (c caller) seesApproval(d decision.Decision) bool {
 func (s *Server) readApproval(ctx context.Context, c caller, id string) (d decision.Decision, err error) {
 	err = txn.View(ctx, s.c.Store, func(tx decision.Tx) error {
 		d, err = tx.Decision(id)
-		if err == nil && (d.Space != s.c.Space || d.Type != decision.Approval || !c.seesApproval(d)) {
+		if errors.Is(err, decision.ErrNotFound) || err == nil && (d.Space != s.c.Space || d.Type != decision.Approval || !c.seesApproval(d)) {
 			err = hidden("approval", id)
 		}
 		return err

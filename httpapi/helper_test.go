@@ -104,8 +104,8 @@ func setup(t *testing.T, change ...func(*httpapi.Config)) *world {
 	w.tools = reg
 	quiet := slog.New(slog.DiscardHandler)
 	w.calls = call.NewExecutor(call.Config{Store: st, Tools: reg, Log: quiet})
-	w.runs = run.NewDriver(run.Config{Store: st, Tools: reg, Log: quiet, Agent: run.AgentFunc(func(context.Context, run.StepInput) (run.Proposal, error) {
-		return run.Proposal{Kind: run.Complete, Result: json.RawMessage(`"done"`)}, nil
+	w.runs = run.NewDriver(run.Config{Store: st, Tools: reg, Log: quiet, Agent: run.AgentFunc(func(_ context.Context, in run.StepInput) (run.Proposal, error) {
+		return model(in)
 	})})
 	w.jobs = job.NewSupervisor(job.Config{Store: st, Dir: t.TempDir(), Program: []string{os.Args[0]}, Log: quiet, Environ: w.environ})
 	c := httpapi.Config{Store: st, Calls: w.calls, Jobs: w.jobs, Tools: reg, Log: slog.New(slog.NewTextHandler(w.log, nil)), Continue: func(r run.Run) error {

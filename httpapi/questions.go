@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"time"
 
@@ -181,7 +182,7 @@ func (s *Server) readQuestion(ctx context.Context, c caller, id string) (d decis
 // question is one that the caller sees.
 func (s *Server) question(tx job.Tx, c caller, id string) (decision.Decision, error) {
 	d, err := tx.Decision(id)
-	if err == nil && (d.Space != s.c.Space || d.Type != decision.Question || !s.seesQuestion(tx, c, d)) {
+	if errors.Is(err, decision.ErrNotFound) || err == nil && (d.Space != s.c.Space || d.Type != decision.Question || !s.seesQuestion(tx, c, d)) {
 		err = hidden("question", id)
 	}
 	return d, err

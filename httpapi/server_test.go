@@ -6,6 +6,7 @@ import (
 
 	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/httpapi"
+	"github.com/placet-dev/placet/txn"
 )
 
 func TestParkDecideAndFollow(t *testing.T) {

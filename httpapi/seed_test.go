@@ -1,0 +1,189 @@
+package httpapi_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/placet-dev/placet/run"
+	"github.com/placet-dev/placet/token"
+)
+
+// seeds are ids of what there is in a world, all of it the agent's.
+type seeds struct {
+	call, approval, digest string // parked
+	held                   string // a call whose attempt is reserved, with fence 1
+	done                   string // a call that has ended
+	run, runApproval       string // waits, after a step
+	doneRun                string
+	job, question          string // at work and asked
+	answered               string // a question
+	doneJob                string // with output
+	token                  string // good, and nobody's who sends anything
+	cursor                 string // of the job's stream
+}
+
+func (w *world) seed() seeds {
+	w.t.Helper()
+	w.loop()
+	var s seeds
+	p := w.park("agent")
+	s.call, s.approval, s.digest = p.get("call_id"), p.get("approval_id"), p.get("digest")
+	s.held = w.want(w.do("agent", "POST", "/v1/calls", `{"tool":"look_up","args":{"order":"o","password":"hunter22"}}`), 201).get("call_id")
+	s.done = w.want(w.do("agent", "POST", "/v1/tools/look_up/call", `{"order":"o"}`), 200).get("call_id")
+	s.run, s.runApproval = w.startRun("ask")
+	s.doneRun, _ = w.startRun("end")
+	s.doneJob = w.want(w.do("agent", "POST", "/v1/jobs", `{"command":["echo","hello"],"name":"train","tags":["a"]}`), 201).get("job_id")
+	w.want(w.do("agent", "POST", "/v1/jobs/"+s.doneJob+"/wait", `{"types":["completed"]}`), 200, "result", "event")
+	s.job = w.want(w.do("agent", "POST", "/v1/jobs", `{"command":["cat"]}`), 201).get("job_id")
+	at := "/v1/jobs/" + s.job
+	w.want(w.do("agent", "POST", at+"/wait", `{"types":["started"]}`), 200, "result", "event")
+	s.answered = w.want(w.do("agent", "POST", at+"/decision", `{"prompt":"First?"}`), 201).get("decision_id")
+	w.want(w.do("reviewer", "POST", at+"/decision/"+s.answered+"/resolve", `{"choice":"approve"}`), 200)
+	q := w.want(w.do("agent", "POST", at+"/decision", `{"prompt":"Go on?","options":["yes","no"]}`), 201)
+	s.question, s.cursor = q.get("decision_id"), q.get("cursor")
+	t, _, err := token.Create(w.t.Context(), w.st, token.New{Space: "main", Scope: token.Reviewer, Name: "spare"})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	s.token = t.ID
+	return s
+}
+
+// startRun has the agent start a run with a goal that the world's model knows.
+func (w *world) startRun(goal string) (id, approval string) {
+	w.t.Helper()
+	r, err := w.runs.Start(w.t.Context(), goal, run.DefaultLimits(), run.As("agent"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return r.ID, r.ApprovalID
+}
+
+// model looks up and then asks for what needs a person where the goal is to ask, and is done otherwise.
+func model(in run.StepInput) (run.Proposal, error) {
+	switch {
+	case in.Run.Goal == "ask" && len(in.Steps) == 0:
+		return run.Proposal{Kind: run.CallTool, Tool: "look_up", Args: json.RawMessage(`{"order":"o-8","password":"hunter22"}`), Text: "first"}, nil
+	case in.Run.Goal == "ask" && len(in.Steps) == 1:
+		return run.Proposal{Kind: run.CallTool, Tool: "refund", Args: json.RawMessage(`{"order":"o-8","amount":7}`), Text: "to see"}, nil
+	}
+	return run.Proposal{Kind: run.Complete, Result: json.RawMessage(`"done"`)}, nil
+}
+
+// of is an id for a variable of an operation's path: whose noun it is stands before it.
+func (s seeds) of(o operation, variable string) string {
+	switch {
+	case variable == "name":
+		return "look_up"
+	case variable == "token":
+		return s.question
+	case strings.HasPrefix(o.path, "/v1/calls/"):
+		return s.call
+	case strings.HasPrefix(o.path, "/v1/approvals/"):
+		return s.approval
+	case strings.HasPrefix(o.path, "/v1/decisions/"):
+		return s.question
+	case strings.HasPrefix(o.path, "/v1/jobs/"):
+		return s.job
+	case strings.HasPrefix(o.path, "/v1/runs/"):
+		return s.run
+	case strings.HasPrefix(o.path, "/v1/tokens/"):
+		return s.token
+	}
+	panic("nobody knows whose id " + variable + " of " + o.path + " is")
+}
+
+// with is the operation's path with its variables filled in.
+func (o operation) with(fill func(variable string) string) string {
+	parts := strings.Split(o.path, "/")
+	for i, p := range parts {
+		if v, ok := strings.CutPrefix(p, "{"); ok {
+			parts[i] = fill(strings.TrimSuffix(v, "}"))
+		}
+	}
+	return strings.Join(parts, "/")
+}
+
+// minimal is the smallest body that an operation takes by its schema; "" for none.
+func (o operation) minimal(schemas map[string]any) string {
+	if o.RequestBody == nil {
+		return ""
+	}
+	b, err := json.Marshal(smallest(o.RequestBody.Content["application/json"].Schema, schemas))
+	if err != nil {
+		panic(err)
+	}
+	return string(b)
+}
+
+func smallest(schema map[string]any, schemas map[string]any) any {
+	schema = resolved(schema, schemas)
+	if enum, ok := schema["enum"].([]any); ok {
+		return enum[0]
+	}
+	if one, ok := schema["oneOf"].([]any); ok {
+		return smallest(one[0].(map[string]any), schemas)
+	}
+	switch typeOf(schema) {
+	case "string":
+		return "x"
+	case "integer":
+		if least, ok := schema["minimum"].(int); ok {
+			return least
+		}
+		return 0
+	case "boolean":
+		return true
+	case "array":
+		if items, ok := schema["items"].(map[string]any); ok {
+			return []any{smallest(items, schemas)}
+		}
+		return []any{}
+	}
+	all := map[string]any{}
+	props, _ := schema["properties"].(map[string]any)
+	required, _ := schema["required"].([]any)
+	for _, name := range required {
+		all[name.(string)] = smallest(props[name.(string)].(map[string]any), schemas)
+	}
+	return all
+}
+
+func resolved(schema, schemas map[string]any) map[string]any {
+	if ref, ok := schema["$ref"].(string); ok {
+		return schemas[strings.TrimPrefix(ref, "#/components/schemas/")].(map[string]any)
+	}
+	return schema
+}
+
+// typeOf is a schema's type without null.
+func typeOf(schema map[string]any) string {
+	switch t := schema["type"].(type) {
+	case string:
+		return t
+	case []any:
+		return fmt.Sprint(t[0])
+	}
+	return ""
+}
+
+// The seeds are what their comments say: what is built on them tests what it means to.
+func TestSeeds(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	s := w.seed()
+	for path, status := range map[string]string{
+		"calls/" + s.call: "pending", "approvals/" + s.approval: "pending", "calls/" + s.held: "running", "calls/" + s.done: "succeeded",
+		"runs/" + s.run: "WAITING_FOR_APPROVAL", "approvals/" + s.runApproval: "pending", "runs/" + s.doneRun: "COMPLETED",
+		"jobs/" + s.job: "running", "decisions/" + s.question: "pending", "decisions/" + s.answered: "resolved", "jobs/" + s.doneJob: "completed",
+	} {
+		w.want(w.do("agent", "GET", "/v1/"+path, ""), 200, "status", status)
+	}
+	ops, schemas := operations(t)
+	for _, o := range ops {
+		o.with(func(v string) string { return s.of(o, v) })
+		o.minimal(schemas)
+	}
+}
