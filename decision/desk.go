@@ -7,8 +7,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/placet-dev/placet/event"
-	"github.com/placet-dev/placet/request"
-	"github.com/placet-dev/placet/tool"
 	"github.com/placet-dev/placet/txn"
 )
 
@@ -159,7 +157,7 @@ type Operator struct {
 // [ErrApprovalChanged], [ErrApprovalExpired] (then it is expired here),
 // [ErrSelfDecision]; for a yes [ErrApprovalHash]; for one with edited arguments
 // [ErrUsage] where they cannot be edited, and tool.ErrInvalidArguments where they
-// do not fit the recorded schema. An answer that could never be recorded is
+// do not fit the recorded schema or still have the mask of a secret that was shown. An answer that could never be recorded is
 // [ErrUsage] before all of these. On an error nothing is decided.
 func (o Operator) Decide(ctx context.Context, approvalID string, a Answer) (Decision, error) {
 	return o.decide(ctx, "", approvalID, a, false)
@@ -265,17 +263,6 @@ func (o Operator) tryEdit(ctx context.Context, id string, args []byte) (checked 
 		return d.Digest, nil, err
 	}
 	return d.Digest, CheckEditedArgs(d, args), nil
-}
-
-// CheckEditedArgs holds arguments against the schema recorded in d's request:
-// tool.ErrInvalidArguments naming the field.
-func CheckEditedArgs(d Decision, args []byte) error {
-	r, err := request.Decode(d.Request)
-	if err != nil {
-		return err
-	}
-	t := tool.Tool{Spec: r.Tool}
-	return t.CheckArgs(args)
 }
 
 // CheckAnswer refuses names and notes that cannot be recorded as given:

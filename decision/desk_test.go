@@ -21,6 +21,7 @@ import (
 	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/event"
+	"github.com/placet-dev/placet/fault"
 	"github.com/placet-dev/placet/policy"
 	"github.com/placet-dev/placet/request"
 	"github.com/placet-dev/placet/store"
@@ -493,5 +494,38 @@ func TestTinyLimits(t *testing.T) {
 	w.wait(2 * time.Microsecond)
 	if _, err := w.ex.Resume(w.ctx, p.ApprovalID, nil); !errors.Is(err, call.ErrApprovalExpired) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// What doors show in the place of a secret is no value: an edit is refused that has it
+// where the request has something else.
+func TestEditsWithTheMask(t *testing.T) {
+	t.Parallel()
+	original := `{"a":"s","n":1,"list":[{"password":"x"}],"body":"{\"passwd\":\"y\"}","said":"a [masked] word"}`
+	d := asked(t)
+	d.Request = replaced(d.Request, `{"amount": 5}`, original)
+	for edit, path := range map[string]string{
+		original: "",
+		`{"a":"t","n":2,"list":[{"password":"z"}],"body":"{}","said":"a [masked] word, and more"}`: "",
+		`{}`:                                    "",
+		`{"a":"[masked]"}`:                      "/a",
+		`{"n":"[masked]"}`:                      "/n",
+		`{"new":"[masked]"}`:                    "/new",
+		`{"list":[{"password":"[masked]"}]}`:    "/list/0/password",
+		`{"list":[{},{"password":"[masked]"}]}`: "/list/1/password",
+		`{"body":"{\"passwd\":\"[masked]\",\"n\":2}"}`: "/body",
+		`{"a~/b":{"c":"[masked]"}}`:                    "/a~0~1b/c",
+	} {
+		err := decision.CheckEditedArgs(d, []byte(edit))
+		if path == "" {
+			if err != nil {
+				t.Errorf("%s: %v", edit, err)
+			}
+			continue
+		}
+		var f *fault.Error
+		if !errors.Is(err, tool.ErrInvalidArguments) || !errors.As(err, &f) || !strings.Contains(f.Message, path+" ") || f.Advice == "" || !strings.Contains(string(f.Details), path) {
+			t.Errorf("%s: %v", edit, err)
+		}
 	}
 }

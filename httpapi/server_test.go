@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -78,4 +79,26 @@ func TestEditsAreShownWithTheCall(t *testing.T) {
 	if r := w.want(w.do("agent", "POST", "/v1/tools/look_up/call", `{"order":"o-7"}`), 200); strings.Contains(r.text, "edited") || strings.Contains(r.text, "effective") {
 		t.Errorf("nothing was edited: %s", r.text)
 	}
+}
+
+// The mask in a shown approval is no value to run with: an edit that still has it is
+// refused, whoever sends it.
+func TestTheMaskIsNoEdit(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	p := w.want(w.do("agent", "POST", "/v1/tools/refund/call", `{"order":"o-7","amount":500,"password":"hunter2"}`), 202)
+	at := "/v1/approvals/" + p.get("approval_id")
+	shown := w.want(w.do("reviewer", "GET", at, ""), 200)
+	args, _ := shown.body["args"].(map[string]any)
+	args["amount"] = 50
+	edited, err := json.Marshal(args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := w.want(w.do("reviewer", "POST", at+"/decide", decide(true, p.get("digest"), `"edited_args":`+string(edited))), 422, "reason", "invalid_arguments")
+	if !strings.Contains(r.get("detail"), "/password") || !strings.Contains(r.get("detail"), "[masked]") || r.get("hint") == "" {
+		t.Errorf("it does not say what to do: %s", r.text)
+	}
+	w.want(w.do("reviewer", "GET", at, ""), 200, "status", "pending")
+	w.want(w.do("reviewer", "POST", at+"/decide", decide(true, p.get("digest"), `"edited_args":{"order":"o-7","amount":50,"password":"other"}`)), 200, "status", "approved")
 }

@@ -61,6 +61,9 @@ type Tool struct {
 	sealed *seal // set when the tool is registered
 }
 
+// Masked is what doors show where the arguments of a call have a secret.
+const Masked = "[masked]"
+
 // Call is one attempt at a call, as a tool sees it.
 type Call struct {
 	CallID  string // the same for every attempt: the idempotency key

@@ -9,10 +9,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/placet-dev/placet/tool"
 )
 
 // Masked stands where a secret was.
-const Masked = "[masked]"
+const Masked = tool.Masked
 
 // minLearnt is how long a secret has to be before it is looked for in other
 // texts: shorter ones would be found everywhere, and count only where they are all
