@@ -28,6 +28,8 @@ type world struct {
 	op  decision.Operator
 	db  string
 	dir string
+
+	stopped bool // what it started was stopped
 }
 
 func setup(t *testing.T, change ...func(*job.Config)) *world {
@@ -69,8 +71,12 @@ func (w *world) loop(s *job.Supervisor) {
 	w.Cleanup(func() { stop(); <-done })
 }
 
-// stopAll leaves nothing of the test running.
+// stopAll leaves nothing of the test running. It needs the store open.
 func (w *world) stopAll() {
+	if w.stopped {
+		return
+	}
+	w.stopped = true
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	s := w.supervisor()

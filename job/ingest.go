@@ -49,6 +49,9 @@ func (s *Supervisor) bringIn(ctx context.Context, id string) error {
 
 // launchDue launches a queued job, unless something still holds it up.
 func (s *Supervisor) launchDue(ctx context.Context, j Job) (again bool, err error) {
+	if found, err := s.adopt(ctx, j); err != nil || found {
+		return found, err
+	}
 	if due, err := s.isDue(ctx, j); err != nil || !due {
 		return false, err
 	}
@@ -63,7 +66,7 @@ func (s *Supervisor) launchDue(ctx context.Context, j Job) (again bool, err erro
 	}
 	defer s.poke() // so that a loop hears from it
 	if why := s.startRunner(context.WithoutCancel(ctx), claimed); why != nil {
-		return true, s.notBegun(ctx, claimed, "The runner could not be started: "+why.Error())
+		return true, s.notBegun(ctx, claimed, why)
 	}
 	return true, nil
 }

@@ -91,7 +91,7 @@ type Job struct {
 
 	ExitCode int // of a command that ended by itself; -1: none
 	Signal   string
-	Failure  string // why it did not complete, in words
+	Failure  string // why it did not complete, in words; also that the store went back while it ran
 
 	Progress []byte // data of the last output of type progress, JSON
 	Outputs  int64  // job.output events so far
@@ -106,6 +106,7 @@ type Job struct {
 	EndedAt   time.Time
 	CleanedAt time.Time // it is being deleted, and is not seen any more
 
+	Epoch   int64 // life of the store in which it was queued or resumed
 	Version int64 // grows with every write
 	Head    event.Head
 }

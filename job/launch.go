@@ -52,7 +52,7 @@ func (s *Supervisor) launch(ctx context.Context, j Job) error {
 	if why == nil {
 		return s.bringIn(ctx, j.ID)
 	}
-	return s.notBegun(ctx, j, "The runner could not be started: "+why.Error())
+	return s.notBegun(ctx, j, why)
 }
 
 // startRunner returns nil once the runner says that the command has begun, or that it
@@ -151,7 +151,11 @@ func lastLine(b []byte) string {
 
 // notBegun ends a launch of which no command was started, once it is sure that none
 // will be.
-func (s *Supervisor) notBegun(ctx context.Context, j Job, failure string) error {
+func (s *Supervisor) notBegun(ctx context.Context, j Job, why error) error {
+	if errors.Is(why, errBegunEarlier) { // that launch is taken over by the next look
+		_, err := s.apply(ctx, j.ID, Requeue{Token: j.Claim})
+		return err
+	}
 	d := s.dir(j)
 	lock, err := s.own(d)
 	if err != nil {
@@ -166,7 +170,7 @@ func (s *Supervisor) notBegun(ctx context.Context, j Job, failure string) error 
 			return err
 		}
 	}
-	_, err = s.apply(ctx, j.ID, End{Token: j.Claim, Status: Failed, ExitCode: -1, Failure: failure})
+	_, err = s.apply(ctx, j.ID, End{Token: j.Claim, Status: Failed, ExitCode: -1, Failure: "The runner could not be started: " + why.Error()})
 	s.forget(j)
 	return err
 }

@@ -106,10 +106,17 @@ func dirOf(home, jobID string, launch int64) launchDir {
 
 func (d launchDir) file(name string) string { return filepath.Join(string(d), name) }
 
-// prepare makes the directory, with the claim in it.
+// errBegunEarlier: the directory is of a launch that has begun.
+var errBegunEarlier = errors.New("its folder shows that a command began there before")
+
+// prepare makes the directory, with the claim in it. One in which a launch has begun
+// is left as it is.
 func (d launchDir) prepare(claim string) error {
 	if err := os.MkdirAll(string(d), 0o700); err != nil {
 		return err
+	}
+	if earlier, err := d.begun(); err != nil || earlier != "" {
+		return errors.Join(errBegunEarlier, err)
 	}
 	return writeWhole(d.file(claimFile), []byte(claim))
 }
@@ -169,6 +176,18 @@ const voidClaim = "void"
 func (d launchDir) identity(token string) (id identity, found bool, err error) {
 	found, err = readJSON(d.file(identityFile), &id)
 	return id, found && id.Claim == token, err
+}
+
+// begun is the claim of the launch whose command began here, or may have; empty: there
+// is none.
+func (d launchDir) begun() (claim string, err error) {
+	var id identity
+	var st status
+	if found, err := readJSON(d.file(identityFile), &id); err != nil || found {
+		return id.Claim, err
+	}
+	_, err = readJSON(d.file(statusFile), &st)
+	return st.Claim, err
 }
 
 func (d launchDir) status(token string) (s status, found bool, err error) {

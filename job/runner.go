@@ -92,6 +92,9 @@ func (r *runner) begin() error {
 	if ours, err := r.dir.claimed(r.order.Claim); err != nil || !ours {
 		return errors.Join(errors.New("the claim is another one"), err)
 	}
+	if earlier, err := r.dir.begun(); err != nil || earlier != "" {
+		return errors.Join(errBegunEarlier, err)
+	}
 	r.id = identity{V: Layout, Claim: r.order.Claim, Runner: self(), Mark: r.order.Mark}
 	if err := writeJSON(r.dir.file(identityFile), r.id); err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 
 	"github.com/placet-dev/placet/canon"
 	"github.com/placet-dev/placet/decision"
+	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/internal/id"
 	"github.com/placet-dev/placet/txn"
 )
@@ -114,7 +115,7 @@ func (s *Supervisor) ownTrigger(tx Tx, j Job) error {
 // else launches it then.
 func (s *Supervisor) insert(tx Tx, j Job, token string) (Job, error) {
 	now := s.clock(tx)
-	ch, err := j.Step(Create{}, now)
+	ch, err := j.Step(Create{Epoch: tx.Epoch()}, now)
 	if err != nil {
 		return Job{}, err
 	}
@@ -123,7 +124,7 @@ func (s *Supervisor) insert(tx Tx, j Job, token string) (Job, error) {
 		return Job{}, err
 	}
 	if due {
-		cmd = Claim{Token: token, Launcher: self()}
+		cmd = Claim{Token: token, Launcher: self(), Epoch: tx.Epoch()}
 	}
 	if cmd != nil {
 		next, err := ch.Next.Step(cmd, now)
@@ -142,6 +143,8 @@ func (s *Supervisor) due(tx Tx, j Job) (due bool, cmd Command, err error) {
 	switch {
 	case j.Status != Queued || j.Paused:
 		return false, nil, nil
+	case j.Epoch < tx.Epoch():
+		return false, Pause{By: event.System, Reason: wentBack(tx) + " The job may have run since; resume it to run it."}, nil
 	case t.JobID == "":
 		return true, nil, nil
 	}
@@ -300,7 +303,7 @@ func (s *Supervisor) claim(ctx context.Context, id, token string) (j Job, taken 
 			return err
 		}
 		if due {
-			cmd = Claim{Token: token, Launcher: self()}
+			cmd = Claim{Token: token, Launcher: self(), Epoch: tx.Epoch()}
 		}
 		if err := put(tx, now, cmd, s.clock(tx)); err != nil {
 			return err

@@ -3,6 +3,7 @@ package job
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/placet-dev/placet/decision"
@@ -13,12 +14,22 @@ import (
 type Command interface{ command() }
 
 // Create makes a new job.
-type Create struct{}
+type Create struct{ Epoch int64 }
 
 // Claim takes a queued job to launch it.
 type Claim struct {
 	Token    string // drawn for this launch
 	Launcher string // process that takes it
+	Epoch    int64  // the store's life now: a job of an earlier one is not launched
+}
+
+// Adopt takes a queued job's launch over that lies in its folder although the store
+// does not know of it: the store went back in time, and the command may have run.
+type Adopt struct {
+	Token  string // of the launch, as its folder has it
+	Launch int64
+	Note   string // becomes the first part of what is said of the job's end
+	Epoch  int64
 }
 
 // Began notes that the command was started.
@@ -53,10 +64,14 @@ type Stop struct {
 }
 
 // Pause keeps a queued job from being launched.
-type Pause struct{ By string }
+type Pause struct{ By, Reason string }
 
-// Resume lets a paused job be launched.
-type Resume struct{ By string }
+// Resume lets a paused job be launched, also one that was queued in an earlier life
+// of the store.
+type Resume struct {
+	By    string
+	Epoch int64 // the store's life now
+}
 
 // Ask counts one more question.
 type Ask struct{ MaxPending, MaxQuestions int64 }
@@ -78,6 +93,7 @@ type Record struct {
 
 func (Create) command()   {}
 func (Claim) command()    {}
+func (Adopt) command()    {}
 func (Began) command()    {}
 func (Requeue) command()  {}
 func (End) command()      {}
@@ -101,9 +117,11 @@ type Change struct {
 func (j Job) Step(cmd Command, now time.Time) (Change, error) {
 	switch cmd := cmd.(type) {
 	case Create:
-		return j.create(now)
+		return j.create(cmd, now)
 	case Claim:
 		return j.claim(cmd, now)
+	case Adopt:
+		return j.adopt(cmd, now)
 	case Began:
 		return j.began(cmd)
 	case Requeue:
@@ -115,9 +133,9 @@ func (j Job) Step(cmd Command, now time.Time) (Change, error) {
 	case Stop:
 		return j.stop(cmd, now)
 	case Pause:
-		return j.pause(cmd.By, true)
+		return j.pause(cmd)
 	case Resume:
-		return j.pause(cmd.By, false)
+		return j.resume(cmd)
 	case Ask:
 		return j.ask(cmd)
 	case Answered:
@@ -128,20 +146,30 @@ func (j Job) Step(cmd Command, now time.Time) (Change, error) {
 	panic(fmt.Sprintf("job: unknown command %T", cmd))
 }
 
-func (j Job) create(now time.Time) (Change, error) {
+func (j Job) create(cmd Create, now time.Time) (Change, error) {
 	if j.Status != "" {
 		return Change{}, j.errState()
 	}
-	j.Status, j.CreatedAt, j.ExitCode = Queued, now, -1
+	j.Status, j.CreatedAt, j.ExitCode, j.Epoch = Queued, now, -1, cmd.Epoch
 	return Change{Next: j, Events: []event.Event{j.event(event.JobQueued, j.actor(), queuedPayload{j.ID, j.Spec.Name})}}, nil
 }
 
 func (j Job) claim(cmd Claim, now time.Time) (Change, error) {
-	if j.Status != Queued || j.Paused {
+	if j.Status != Queued || j.Paused || j.Epoch < cmd.Epoch {
 		return Change{}, j.errState()
 	}
 	j.Status, j.Claim, j.Launcher, j.Began = Launching, cmd.Token, cmd.Launcher, now
 	j.Launches++
+	return Change{Next: j}, nil
+}
+
+// adopt starts nothing: it says which launch there is already. Also a paused job has one.
+func (j Job) adopt(cmd Adopt, now time.Time) (Change, error) {
+	if j.Status != Queued {
+		return Change{}, j.errState()
+	}
+	j.Status, j.Claim, j.Launcher, j.Began, j.Launches = Launching, cmd.Token, "", now, cmd.Launch
+	j.Paused, j.Failure, j.Epoch = false, cmd.Note, cmd.Epoch
 	return Change{Next: j}, nil
 }
 
@@ -211,7 +239,8 @@ func (j Job) ended(cmd End, now time.Time) Change {
 	if !cmd.Status.Terminal() {
 		panic("job: " + string(cmd.Status) + " is no end")
 	}
-	j.Status, j.ExitCode, j.Signal, j.Failure = cmd.Status, cmd.ExitCode, cmd.Signal, cmd.Failure
+	j.Status, j.ExitCode, j.Signal = cmd.Status, cmd.ExitCode, cmd.Signal
+	j.Failure = strings.TrimSpace(j.Failure + " " + cmd.Failure) // behind what is said of an adopted one
 	j.EndedAt, j.Paused, j.Pending, j.Secrets = now, false, 0, nil
 	if !cmd.At.IsZero() {
 		j.EndedAt = cmd.At
@@ -251,19 +280,26 @@ func (j Job) stop(cmd Stop, now time.Time) (Change, error) {
 	return Change{Next: j}, nil // told once nothing of it runs any more
 }
 
-func (j Job) pause(by string, paused bool) (Change, error) {
+func (j Job) pause(cmd Pause) (Change, error) {
 	if j.Status != Queued {
 		return Change{}, j.errState()
 	}
-	if j.Paused == paused {
+	if j.Paused {
 		return Change{Next: j, Repeated: true}, nil
 	}
-	t := event.JobPaused
-	if !paused {
-		t = event.JobUnpaused
+	j.Paused = true
+	return Change{Next: j, Events: []event.Event{j.event(event.JobPaused, cmd.By, pausedPayload{j.ID, cmd.Reason})}}, nil
+}
+
+func (j Job) resume(cmd Resume) (Change, error) {
+	if j.Status != Queued {
+		return Change{}, j.errState()
 	}
-	j.Paused = paused
-	return Change{Next: j, Events: []event.Event{j.event(t, by, jobPayload{j.ID})}}, nil
+	if !j.Paused && j.Epoch >= cmd.Epoch {
+		return Change{Next: j, Repeated: true}, nil
+	}
+	j.Paused, j.Epoch = false, max(j.Epoch, cmd.Epoch)
+	return Change{Next: j, Events: []event.Event{j.event(event.JobUnpaused, cmd.By, jobPayload{j.ID})}}, nil
 }
 
 func (j Job) ask(cmd Ask) (Change, error) {
@@ -325,6 +361,11 @@ func (j Job) event(t event.Type, actor string, payload any) event.Event {
 
 type jobPayload struct {
 	JobID string `json:"job_id"`
+}
+
+type pausedPayload struct {
+	JobID  string `json:"job_id"`
+	Reason string `json:"reason,omitempty"`
 }
 
 type queuedPayload struct {

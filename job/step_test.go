@@ -47,6 +47,9 @@ func states() map[string]job.Job {
 var commands = map[string]job.Command{
 	"create":        job.Create{},
 	"claim":         job.Claim{Token: "new", Launcher: "l"},
+	"adopt":         job.Adopt{Token: "new", Launch: 2, Note: "why", Epoch: 1},
+	"claim (later)": job.Claim{Token: "new", Launcher: "l", Epoch: 1},
+	"resume, later": job.Resume{By: "bo", Epoch: 1},
 	"began":         job.Began{Token: token, Runner: "r", At: noon},
 	"began (other)": job.Began{Token: "other", Runner: "r", At: noon},
 	"requeue":       job.Requeue{Token: token},
@@ -70,8 +73,8 @@ const same = "same"
 // follow, or the refusal. What is not named is refused as [job.ErrRunState].
 var table = map[string]map[string]string{
 	"":                   {"create": "queued: queued", "answered": same},
-	"queued":             {"claim": "launching:", "abandon": "cancelled: cancelled", "stop": "cancelled: cancelled", "pause": "queued: paused", "resume": same, "ask": "queued:", "answered": same},
-	"paused":             {"abandon": "cancelled: cancelled", "stop": "cancelled: cancelled", "pause": same, "resume": "queued: unpaused", "ask": "queued:", "answered": same},
+	"queued":             {"claim": "launching:", "adopt": "launching:", "resume, later": "queued: unpaused", "abandon": "cancelled: cancelled", "stop": "cancelled: cancelled", "pause": "queued: paused", "resume": same, "ask": "queued:", "answered": same},
+	"paused":             {"adopt": "launching:", "resume, later": "queued: unpaused", "abandon": "cancelled: cancelled", "stop": "cancelled: cancelled", "pause": same, "resume": "queued: unpaused", "ask": "queued:", "answered": same},
 	"launching":          {"began": "running: started", "requeue": "queued:", "end": "completed: started completed", "orphan": "orphaned: orphaned", "stop": "launching:", "ask": "launching:", "answered": same},
 	"launching, to stop": {"began": "running: started", "requeue": "cancelled: cancelled", "end": "completed: started completed", "orphan": "cancelled: cancelled", "stop": same, "ask": "launching:", "answered": same},
 	"running":            {"began": same, "end": "completed: completed", "orphan": "orphaned: orphaned", "stop": "running:", "ask": "running:", "answered": "running:", "record": "running: job.output"},

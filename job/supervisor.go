@@ -27,8 +27,9 @@ const (
 // Config says what a supervisor works with. Store, Dir and Program are required.
 type Config struct {
 	Store txn.Store
-	// Dir is the home of the launches' directories, and of no other supervisor's jobs
-	// but those of the same machine. It is made where it is missing.
+	// Dir is the home of the launches' directories: of jobs of this store and this
+	// machine alone. What runs there of a job that the store does not know is ended. It
+	// is made where it is missing.
 	Dir string
 	// Program and its first arguments: followed by `job-runner DIR` it calls [Runner].
 	Program []string
@@ -83,6 +84,9 @@ type Supervisor struct {
 	looping   bool
 	runners   sync.WaitGroup // their collecting
 	following sync.WaitGroup
+
+	straying sync.Mutex // guards strays
+	strays   strays
 }
 
 // NewSupervisor makes a supervisor. It starts nothing. A configuration that cannot
@@ -235,7 +239,11 @@ func (s *Supervisor) Resume(ctx context.Context, id, by string) (Job, error) {
 	if err := s.may(by); err != nil {
 		return Job{}, err
 	}
-	j, err := s.apply(ctx, id, Resume{By: by})
+	var epoch int64
+	if err := txn.View(ctx, s.conf.Store, func(tx Tx) error { epoch = tx.Epoch(); return nil }); err != nil {
+		return Job{}, err
+	}
+	j, err := s.apply(ctx, id, Resume{By: by, Epoch: epoch})
 	if err != nil || !s.mine(j) {
 		return j, err
 	}
@@ -262,6 +270,9 @@ func (s *Supervisor) Pass(ctx context.Context) error {
 
 // pass also tells of each launch that there is then.
 func (s *Supervisor) pass(ctx context.Context, launched func(Job)) error {
+	if err := s.endStrays(ctx); err != nil && ctx.Err() == nil {
+		s.conf.Log.Warn("jobs that the store does not know were not looked for; it is tried again", "error", err)
+	}
 	for after := ""; ; {
 		js, last, err := s.toDo(ctx, after)
 		if err != nil || last == "" {
@@ -294,7 +305,7 @@ func (s *Supervisor) toDo(ctx context.Context, after string) (js []Job, last str
 				if err != nil {
 					return err
 				}
-				if !due && cmd == nil {
+				if !due && cmd == nil && j.Epoch >= tx.Epoch() {
 					continue
 				}
 			}

@@ -393,6 +393,7 @@ func jobs(m meanings) machine[job.Job] {
 			{"its runner is lost", end(job.Orphaned), noon},
 			{"what it waited for ended otherwise", job.Abandon{Failure: "why"}, noon},
 			{"somebody stops it", stop, noon},
+			{"the store went back: a launch is in its folder", job.Adopt{Token: token, Launch: 1, Note: "The store went back."}, noon},
 			{"somebody pauses it", job.Pause{By: "ana"}, noon},
 			{"somebody resumes it", job.Resume{By: "ana"}, noon},
 			{"it asks a question", job.Ask{MaxPending: 9, MaxQuestions: 9}, noon},

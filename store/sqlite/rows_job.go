@@ -13,9 +13,9 @@ import (
 const (
 	jobColumns = `id, space, home, name, spec, secrets, principal, idempotency_key, request, status, paused, launches, claim, launcher,
 		began_at, runner, stop_by, stop_at, kill_after, exit_code, signal, failure, progress, outputs, dropped, event_offset, pending, questions,
-		created_at, started_at, ended_at, cleaned_at, version, head_seq, head`
+		created_at, started_at, ended_at, cleaned_at, epoch, version, head_seq, head`
 	insertJobSQL = `INSERT INTO job(` + jobColumns + `)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 	insertTombstoneSQL = `INSERT INTO tombstone(stream, space, head_seq, head, at, by) VALUES (?, ?, ?, ?, ?, ?)`
 	tombstoneSQL       = `SELECT head_seq, head FROM tombstone WHERE stream = ?`
@@ -94,9 +94,9 @@ func scanJob(r row) (j job.Job, err error) {
 		Runner: r.str(15), StopBy: r.str(16), StopAt: r.time(17), KillAfter: time.Duration(r.int(18)) * time.Microsecond,
 		ExitCode: int(r.int(19)), Signal: r.str(20), Failure: r.str(21), Progress: r.bytes(22), Outputs: r.int(23), Dropped: r.bool(24),
 		Offset: r.int(25), Pending: r.int(26), Questions: r.int(27), CreatedAt: r.time(28), StartedAt: r.time(29), EndedAt: r.time(30),
-		CleanedAt: r.time(31), Version: r.int(32),
+		CleanedAt: r.time(31), Epoch: r.int(32), Version: r.int(33),
 	}
-	j.Head = event.Head{Stream: j.Stream(), Seq: r.int(33), Hash: r.bytes(34)}
+	j.Head = event.Head{Stream: j.Stream(), Seq: r.int(34), Hash: r.bytes(35)}
 	if err := json.Unmarshal(r.bytes(4), &j.Spec); err != nil {
 		return j, fmt.Errorf("the spec of job %s cannot be read as stored: %w", j.ID, err)
 	}
@@ -115,7 +115,7 @@ func (x rows) InsertJob(j job.Job) error {
 	}
 	_, err = x.h.exec(insertJobSQL, j.ID, j.Space, j.Home, j.Spec.Name, spec, secrets, j.Principal, text(j.IdempotencyKey), j.Request, string(j.Status),
 		j.Paused, j.Launches, j.Claim, j.Launcher, j.Began, j.Runner, j.StopBy, j.StopAt, micros(j.KillAfter), int64(j.ExitCode), j.Signal, j.Failure,
-		j.Progress, j.Outputs, j.Dropped, j.Offset, j.Pending, j.Questions, j.CreatedAt, j.StartedAt, j.EndedAt, j.CleanedAt, j.Version, j.Head.Seq, j.Head.Hash)
+		j.Progress, j.Outputs, j.Dropped, j.Offset, j.Pending, j.Questions, j.CreatedAt, j.StartedAt, j.EndedAt, j.CleanedAt, j.Epoch, j.Version, j.Head.Seq, j.Head.Hash)
 	if isUnique(err) {
 		err = decision.ErrMoved.Say("The idempotency key was used in the meantime; nothing was written.")
 	}
@@ -149,6 +149,7 @@ func (x rows) UpdateJob(prev, j job.Job) (bool, error) {
 	u.int(`questions`, prev.Questions, j.Questions)
 	u.time(`started_at`, prev.StartedAt, j.StartedAt)
 	u.time(`ended_at`, prev.EndedAt, j.EndedAt)
+	u.int(`epoch`, prev.Epoch, j.Epoch)
 	u.time(`cleaned_at`, prev.CleanedAt, j.CleanedAt)
 	u.set(`head_seq`, j.Head.Seq) // prev may show the head of events that are not in the row yet
 	u.set(`head`, j.Head.Hash)

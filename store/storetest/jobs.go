@@ -35,7 +35,7 @@ func queuedJob() job.Job {
 			WakeTargets: []byte(`[{"type":"command"}]`),
 		},
 		Secrets: map[string]string{"KEY": "s"}, Principal: "agent:ana", IdempotencyKey: id.New("key_"), Request: "digest",
-		Status: job.Queued, Paused: true, ExitCode: -1, CreatedAt: moment(0), Version: 1,
+		Status: job.Queued, Paused: true, ExitCode: -1, CreatedAt: moment(0), Epoch: 1, Version: 1,
 	}
 }
 

@@ -229,6 +229,7 @@ CREATE TABLE job(
   started_at      INTEGER,
   ended_at        INTEGER,
   cleaned_at      INTEGER,
+  epoch           INTEGER NOT NULL, -- life of the store in which it was queued or resumed
   version         INTEGER NOT NULL,
   head_seq        INTEGER NOT NULL,
   head            BLOB,

@@ -1,0 +1,149 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/placet-dev/placet/internal/id"
+	"github.com/placet-dev/placet/internal/process"
+	"github.com/placet-dev/placet/txn"
+)
+
+// strays are folders of jobs that the store does not know: it went back to a time
+// before they were started. What runs in one is ended, since nobody can ask for it, stop
+// it or hear of its end. The folder stays, for whoever wants to know what it printed.
+type strays struct {
+	looked bool
+	epoch  int64                   // life of the store in which was looked
+	left   []string                // ids of those in which something may still run
+	told   map[launchDir]time.Time // when a runner was told to end
+}
+
+// endStrays looks for strays once for each life of the store, and goes on with those
+// it found until nothing of them runs.
+func (s *Supervisor) endStrays(ctx context.Context) error {
+	if !s.straying.TryLock() {
+		return nil // another pass is at it
+	}
+	defer s.straying.Unlock()
+	var epoch int64
+	if err := txn.View(ctx, s.conf.Store, func(tx Tx) error { epoch = tx.Epoch(); return nil }); err != nil {
+		return err
+	}
+	if !s.strays.looked || s.strays.epoch != epoch {
+		found, err := s.findStrays(ctx)
+		if err != nil {
+			return err
+		}
+		s.strays = strays{looked: true, epoch: epoch, left: found, told: map[launchDir]time.Time{}}
+		if len(found) > 0 {
+			s.conf.Log.Warn("there are folders of jobs that the store does not know; what runs in them is ended, the folders stay",
+				"in", s.conf.Dir, "folders", len(found), "one", found[0])
+		}
+	}
+	var left []string
+	for _, name := range s.strays.left {
+		over, err := s.endStray(filepath.Join(s.conf.Dir, name))
+		if err != nil {
+			s.conf.Log.Warn("a job that the store does not know could not be ended; it is tried again", "job", name, "error", err)
+		}
+		if err != nil || !over {
+			left = append(left, name)
+		}
+	}
+	s.strays.left = left
+	return nil
+}
+
+// findStrays lists the folders of jobs without a row. A row is there before its folder
+// and goes after it. The rows are read in write transactions, which a store refuses
+// that must not act: there nothing is ended.
+func (s *Supervisor) findStrays(ctx context.Context) ([]string, error) {
+	entries, err := os.ReadDir(s.conf.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var names, found []string
+	for _, e := range entries {
+		if e.IsDir() && id.Has(id.Job, e.Name()) {
+			names = append(names, e.Name())
+		}
+	}
+	for len(names) > 0 {
+		some := names[:min(atOnce, len(names))]
+		names = names[len(some):]
+		var unknown []string
+		err := s.update(ctx, func(tx Tx) error {
+			unknown = nil
+			for _, name := range some {
+				_, err := tx.Job(name)
+				switch {
+				case errors.Is(err, ErrNotFound):
+					unknown = append(unknown, name)
+				case err != nil:
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, unknown...)
+	}
+	return found, nil
+}
+
+// endStray ends what runs of the launches in a folder; over: nothing does any more.
+func (s *Supervisor) endStray(folder string) (over bool, err error) {
+	entries, err := os.ReadDir(folder)
+	if errors.Is(err, fs.ErrNotExist) { // it was being cleaned up
+		return true, nil
+	}
+	over = err == nil
+	for _, e := range entries {
+		if _, e := strconv.ParseInt(e.Name(), 10, 64); e != nil {
+			continue
+		}
+		ended, e := s.endLaunch(launchDir(filepath.Join(folder, e.Name())))
+		over, err = over && ended, errors.Join(err, e)
+	}
+	return over, err
+}
+
+// endLaunch tells a launch's runner to end, and kills it where it does not.
+func (s *Supervisor) endLaunch(d launchDir) (over bool, err error) {
+	lock, err := d.lock()
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist), nil
+	}
+	var who identity
+	_, err = readJSON(d.file(identityFile), &who)
+	if lock != nil {
+		defer lock.Close()
+		return err == nil && killLeftovers(who) == 0, err
+	}
+	p, e := process.Parse(who.Runner)
+	if err != nil || e != nil || !process.Alive(p) {
+		return false, err // it has only just begun, or just ended
+	}
+	told, again := s.strays.told[d]
+	switch {
+	case !again:
+		s.strays.told[d] = time.Now()
+		_ = unix.Kill(p.PID, unix.SIGTERM)
+	case time.Since(told) > DefaultKillAfter+forceAfter:
+		_ = unix.Kill(p.PID, unix.SIGKILL)
+	}
+	return false, nil
+}
