@@ -176,7 +176,7 @@ func (s *Supervisor) abandon(j Job) {
 	if who, err := process.Parse(j.Runner); err == nil && process.Alive(who) {
 		_ = unix.Kill(who.PID, unix.SIGKILL)
 	}
-	killLeftovers(identity{Mark: markOf(j.Claim)})
+	killLeftovers(identity{Runner: j.Runner, Mark: markOf(j.Claim)})
 }
 
 // lost ends a launch whose runner is lost; of one that never began another is made.

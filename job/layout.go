@@ -62,6 +62,7 @@ type identity struct {
 	V         int       `json:"v"`
 	Claim     string    `json:"claim"`
 	Runner    string    `json:"runner"`
+	Session   string    `json:"session,omitempty"` // the process that leads the runner's session
 	Mark      string    `json:"mark"`
 	Leader    string    `json:"leader,omitempty"` // of the command's process group; empty: not started yet
 	StartedAt time.Time `json:"started_at,omitzero"`

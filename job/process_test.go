@@ -382,3 +382,26 @@ func TestDirectoryDeleted(t *testing.T) {
 	w.s.Wait4Runners()
 	w.gone(all[:1])
 }
+
+// A process that emptied its environment and stayed in the session dies with a runner
+// that is killed.
+func TestRunnerKilledWithUnmarkedChild(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	j := w.start(shell(`env -i sleep 3600 & echo $!; wait`))
+	line := w.until(j.ID, "\n")
+	pid, err := strconv.Atoi(strings.TrimSpace(line))
+	if err != nil {
+		t.Fatal(err)
+	}
+	child, err := process.Of(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := append(w.identities(j), child)
+	w.killRunner(j)
+	if j = w.end(j.ID); j.Status != job.Orphaned {
+		t.Errorf("%+v", j)
+	}
+	awaitGone(t, all)
+}

@@ -9,13 +9,19 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/placet-dev/placet/internal/process"
 )
 
 // proc is a process as /proc shows it.
 type proc struct {
 	pid, parent, group, session int
+	start                       uint64 // in clock ticks since boot
 	state                       byte
 }
+
+// startField counts from the state, which is field 3 of /proc/PID/stat.
+const startField = 22 - 3
 
 // processes are all that can be seen.
 func processes() map[int]proc {
@@ -34,13 +40,14 @@ func processes() map[int]proc {
 			continue
 		}
 		f := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
-		if len(f) < 4 || len(f[0]) != 1 {
+		if len(f) <= startField || len(f[0]) != 1 {
 			continue
 		}
 		p := proc{pid: pid, state: f[0][0]}
 		p.parent, _ = strconv.Atoi(f[1])
 		p.group, _ = strconv.Atoi(f[2])
 		p.session, _ = strconv.Atoi(f[3])
+		p.start, _ = strconv.ParseUint(f[startField], 10, 64)
 		all[pid] = p
 	}
 	return all
@@ -116,9 +123,9 @@ func remaining(leader int) int { return collect(descendants(), leader) }
 // live as long as the runner.
 func boundToUs(cmd *exec.Cmd) { cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL }
 
-// killLeftovers kills what a lost runner left: processes that carry the launch's
-// mark, and what shares a session with one of them. A stranger that was given a
-// process id of theirs carries no mark. It reports how many there were.
+// killLeftovers kills what a lost runner left: what is in the runner's session,
+// processes that carry the launch's mark, and what shares a session with one of these.
+// It reports how many there were.
 func killLeftovers(id identity) int {
 	all := processes()
 	sessions := map[int]bool{}
@@ -131,6 +138,11 @@ func killLeftovers(id identity) int {
 		}
 	}
 	own := all[os.Getpid()].session
+	if leader, ok := id.session(); ok && leader.PID != own && !recycled(all, leader) {
+		for pid, p := range all {
+			hit[pid] = hit[pid] || p.session == leader.PID && p.start >= leader.Start
+		}
+	}
 	n := 0
 	for pid, p := range all {
 		if pid == os.Getpid() || p.ended() || !hit[pid] && (!sessions[p.session] || p.session == own) {
@@ -140,6 +152,24 @@ func killLeftovers(id identity) int {
 		_ = unix.Kill(pid, unix.SIGKILL)
 	}
 	return n
+}
+
+// session is the leader of the runner's session, where its processes can be looked for
+// from here: on this boot, in this pid namespace.
+func (id identity) session() (leader process.Identity, ok bool) {
+	text := id.Session
+	if text == "" { // written by a release that did not note it: a runner leads its session
+		text = id.Runner
+	}
+	leader, err := process.Parse(text)
+	return leader, err == nil && leader.SameHost()
+}
+
+// recycled reports whether the number of a session was given to a stranger. That cannot
+// be as long as a process of the session lives.
+func recycled(all map[int]proc, leader process.Identity) bool {
+	p, there := all[leader.PID]
+	return there && p.start != leader.Start
 }
 
 func hasMark(environ []byte, mark string) bool {

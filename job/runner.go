@@ -95,7 +95,7 @@ func (r *runner) begin() error {
 	if earlier, err := r.dir.begun(); err != nil || earlier != "" {
 		return errors.Join(errBegunEarlier, err)
 	}
-	r.id = identity{V: Layout, Claim: r.order.Claim, Runner: self(), Mark: r.order.Mark}
+	r.id = identity{V: Layout, Claim: r.order.Claim, Runner: self(), Session: ownSession(), Mark: r.order.Mark}
 	if err := writeJSON(r.dir.file(identityFile), r.id); err != nil {
 		return err
 	}
@@ -105,6 +105,21 @@ func (r *runner) begin() error {
 		return err
 	}
 	return nil
+}
+
+// ownSession names the leader of a session that is ours: a runner that a script started
+// makes its own, unless it leads a process group.
+func ownSession() string {
+	_, _ = unix.Setsid()
+	sid, err := unix.Getsid(0)
+	if err != nil {
+		return ""
+	}
+	leader, err := process.Of(sid)
+	if err != nil {
+		return ""
+	}
+	return leader.String()
 }
 
 // start starts the command. What fails here is the job's failure.

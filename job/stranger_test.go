@@ -3,6 +3,7 @@ package job
 import (
 	"log/slog"
 	"os/exec"
+	"syscall"
 	"testing"
 
 	"github.com/placet-dev/placet/internal/process"
@@ -68,5 +69,36 @@ func TestVoidClaim(t *testing.T) {
 	}
 	if _, found, err := d.status("one"); err != nil || found {
 		t.Errorf("a status: %v", err)
+	}
+}
+
+// A session whose number was given to another process since is not the launch's.
+func TestRecycledSessionIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	cmd := exec.Command("sleep", "3600")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}()
+	leader, err := process.Of(cmd.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, change := range map[string]func(*process.Identity){
+		"start": func(id *process.Identity) { id.Start-- }, "boot": func(id *process.Identity) { id.Boot = "other" },
+		"namespace": func(id *process.Identity) { id.Space = "1" },
+	} {
+		earlier := leader
+		change(&earlier)
+		if n := killLeftovers(identity{Session: earlier.String(), Mark: randomText()}); n != 0 {
+			t.Errorf("another %s: %d processes were taken for the job's", what, n)
+		}
+	}
+	if n := killLeftovers(identity{Session: leader.String(), Mark: randomText()}); n != 1 {
+		t.Errorf("%d processes of the session itself", n)
 	}
 }
