@@ -155,7 +155,7 @@ type waitIn struct {
 // Stopping is how a job is stopped.
 type Stopping struct {
 	By               string `json:"by,omitempty"`
-	KillAfterSeconds int64  `json:"kill_after_seconds,omitempty" minimum:"1" maximum:"86400"`
+	KillAfterSeconds int64  `json:"kill_after_seconds,omitempty" minimum:"1" maximum:"3600"`
 }
 
 type stopIn struct {
