@@ -108,10 +108,19 @@ func (a *asker) bot() decision.Operator {
 // end ends the job, with all that waits of it.
 func (a *asker) end() {
 	a.Helper()
-	err := txn.Update(a.ctx, a.st, func(tx job.Tx) error { return job.Owner{Tx: tx, ID: a.j.ID}.Cancel("ana", "", tx.Now) })
-	if err != nil {
+	a.endOf(a.j.ID)
+}
+
+func (a *asker) endOf(id string) {
+	a.Helper()
+	if err := a.cancel(id); err != nil {
 		a.Fatal(err)
 	}
+}
+
+// cancel is what ends a job that was never launched.
+func (a *asker) cancel(id string) error {
+	return txn.Update(a.ctx, a.st, func(tx job.Tx) error { return job.Owner{Tx: tx, ID: id}.Cancel("ana", "", tx.Now) })
 }
 
 func (a *asker) view(fn func(tx job.Tx) error) {
