@@ -95,6 +95,7 @@ func Run(t *testing.T, b Backend) {
 		{"Guards", guards},
 		{"Keys", keys},
 		{"Jobs", jobs},
+		{"Questions", questions},
 		{"Tokens", tokens},
 		{"Counters", counters},
 		{"Events", events},

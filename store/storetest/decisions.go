@@ -9,6 +9,7 @@ import (
 	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/event"
+	"github.com/placet-dev/placet/job"
 	"github.com/placet-dev/placet/store"
 )
 
@@ -369,7 +370,8 @@ func chosen(all []decision.Decision, q decision.Query) (ds []decision.Decision) 
 	for i := len(all) - 1; i >= 0; i-- {
 		d := all[i]
 		if d.Space == q.Space && (q.Type == "" || d.Type == q.Type) && (q.Status == "" || d.Status == q.Status) && (!q.Open || d.Open) &&
-			(q.RunID == "" || d.RunID == q.RunID) && (q.CallID == "" || d.Owner.ID == q.CallID) && (q.Owner.ID == "" || d.Owner == q.Owner) && (q.After == "" || d.ID < q.After) &&
+			(q.RunID == "" || d.RunID == q.RunID) && (q.CallID == "" || d.Owner.ID == q.CallID) && (q.Owner.ID == "" || d.Owner == q.Owner) &&
+			(q.JobID == "" || d.Owner == job.RefOf(q.JobID)) && (q.After == "" || d.ID < q.After) &&
 			len(d.ID) >= len(q.Prefix) && d.ID[:len(q.Prefix)] == q.Prefix {
 			ds = append(ds, d)
 		}

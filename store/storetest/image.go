@@ -2,11 +2,13 @@ package storetest
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/event"
+	"github.com/placet-dev/placet/job"
 	"github.com/placet-dev/placet/run"
 	"github.com/placet-dev/placet/store"
 	"github.com/placet-dev/placet/txn"
@@ -22,6 +24,8 @@ type image struct {
 	Decisions map[string]decision.Decision
 	Runs      map[string]run.Run
 	Steps     map[string][]run.Step // by run
+	Jobs      map[string]job.Job
+	Cleaned   map[string]event.Head // where streams ended whose jobs are cleaned up, as far as an event of them is left
 	Events    []event.Event         // by pos
 	Pending   map[string]int64      // the counter, by space
 }
@@ -30,7 +34,7 @@ type image struct {
 func look(ctx context.Context, t Tester, s txn.Store) image {
 	t.Helper()
 	m := newImage(0)
-	for _, step := range []func(context.Context, txn.Store) error{m.readEvents, m.readRoots, m.readRuns, m.readBelow} {
+	for _, step := range []func(context.Context, txn.Store) error{m.readEvents, m.readRoots, m.readRuns, m.readJobs, m.readBelow} {
 		if err := step(ctx, s); err != nil {
 			t.Fatalf("look through the store: %v", err)
 		}
@@ -41,7 +45,8 @@ func look(ctx context.Context, t Tester, s txn.Store) image {
 func newImage(after int64) image {
 	return image{
 		After: after, Calls: map[string]call.Call{}, Attempts: map[string][]call.Attempt{},
-		Decisions: map[string]decision.Decision{}, Runs: map[string]run.Run{}, Steps: map[string][]run.Step{}, Pending: map[string]int64{event.MainSpace: 0},
+		Decisions: map[string]decision.Decision{}, Runs: map[string]run.Run{}, Steps: map[string][]run.Step{}, Jobs: map[string]job.Job{}, Cleaned: map[string]event.Head{},
+		Pending: map[string]int64{event.MainSpace: 0},
 	}
 }
 
@@ -75,6 +80,9 @@ func (m *image) readRoot(tx store.Tx, stream string) error {
 	if id, ok := strings.CutPrefix(stream, "run:"); ok {
 		return m.readRun(tx, id)
 	}
+	if id, ok := strings.CutPrefix(stream, "job:"); ok {
+		return m.readJob(tx, id)
+	}
 	return m.readCall(tx, strings.TrimPrefix(stream, "call:"))
 }
 
@@ -99,6 +107,71 @@ func (m *image) readRun(tx store.Tx, id string) (err error) {
 		}
 	}
 	return err
+}
+
+// readJob reads a job and its questions, or where the stream ended of one that is
+// cleaned up.
+func (m *image) readJob(tx store.Tx, id string) error {
+	if _, known := m.Jobs[id]; known {
+		return nil
+	}
+	j, err := tx.Job(id)
+	if errors.Is(err, decision.ErrNotFound) {
+		return m.readTombstone(tx, job.RefOf(id).Stream())
+	}
+	if err != nil {
+		return err
+	}
+	m.Jobs[id] = j
+	ds, err := tx.Decisions(decision.Query{Space: j.Space, JobID: id, Limit: 500})
+	for _, d := range ds {
+		m.Decisions[d.ID] = d
+	}
+	return err
+}
+
+func (m *image) readTombstone(tx store.Tx, stream string) error {
+	h, found, err := tx.Tombstone(stream)
+	if found {
+		m.Cleaned[stream] = h
+	}
+	return err
+}
+
+// readJobs reads the jobs of every space, and looks for the tombstones of those that
+// only events tell of.
+func (m *image) readJobs(ctx context.Context, s txn.Store) error {
+	for space := range m.Pending {
+		for after, more := "", true; more; {
+			var page []job.Job
+			err := txn.View(ctx, s, func(tx store.Tx) (err error) {
+				page, err = tx.Jobs(job.Query{Space: space, After: after, Limit: 100})
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			for _, j := range page {
+				m.Jobs[j.ID], after = j, j.ID
+			}
+			more = len(page) > 0
+		}
+	}
+	return txn.View(ctx, s, func(tx store.Tx) error {
+		for _, e := range m.Events {
+			id, ok := strings.CutPrefix(e.Stream, "job:")
+			if _, known := m.Jobs[id]; !ok || known {
+				continue
+			}
+			if _, known := m.Cleaned[e.Stream]; known {
+				continue
+			}
+			if err := m.readTombstone(tx, e.Stream); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // readRuns reads the runs of every space, and their steps.
