@@ -247,6 +247,9 @@ type Tx interface {
 	// In a write transaction the counter is locked until its end.
 	GuardCount(g Guard) (Guard, error)
 	PutGuard(g Guard) error
+	// CountGrants counts the space's yeses that nobody has acted on, by what waits on
+	// them: calls and runs.
+	CountGrants(space string) (calls, runs int64, err error)
 	// RunUse says whose a run id of the space is.
 	RunUse(space, runID string) (RunUse, error)
 	// DropGuard forgets a counter, unless it counts more than g.N: others too.

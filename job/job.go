@@ -147,6 +147,8 @@ type Tx interface {
 	Jobs(q Query) ([]Job, error)
 	// ActiveJobs lists jobs of the home that have not ended, by id behind after.
 	ActiveJobs(home, after string, limit int) ([]Job, error)
+	// CountJobs counts the space's jobs and their questions, through indexes.
+	CountJobs(space string) (Counts, error)
 	// InsertJob writes a new job.
 	InsertJob(ch Change) error
 	// PutJob writes a change: guarded by the version, status and claim of prev;
@@ -159,6 +161,12 @@ type Tx interface {
 	// DeleteJob deletes up to limit rows of what belongs to a job that is being
 	// deleted, at last the job itself. It reports how many; fewer than limit: all is gone.
 	DeleteJob(id string, limit int) (int, error)
+}
+
+// Counts are how many jobs there are, and questions that wait.
+type Counts struct {
+	ByStatus map[Status]int64 // without what is being cleaned up; a status that no job has is left out
+	Asked    int64
 }
 
 // Query selects jobs, newest first.

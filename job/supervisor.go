@@ -38,6 +38,9 @@ type Config struct {
 	Environ func(context.Context, Job) (map[string]string, error)
 	// Observer hears of each event after its commit. Default: nobody.
 	Observer event.Observer
+	// Alive is told as [Supervisor.Loop] gets on: after each job that it looked at, and
+	// after each pass. One that is told nothing for long hangs. Default: nobody.
+	Alive func()
 	// Now stamps. Default: the store's clock.
 	Now func() time.Time
 	// NewID makes ids from a prefix. Default: a UUIDv7.
@@ -111,6 +114,9 @@ func NewSupervisor(c Config) *Supervisor {
 	}
 	if c.MaxOutputs == 0 {
 		c.MaxOutputs = MaxOutputs
+	}
+	if c.Alive == nil {
+		c.Alive = func() {}
 	}
 	if c.Log == nil {
 		c.Log = slog.Default()

@@ -74,6 +74,7 @@ type Rows interface {
 	GuardCount(g call.Guard) (call.Guard, error)
 	PutGuard(g call.Guard) error
 	DropGuard(g call.Guard) error
+	CountGrants(space string) (calls, runs int64, err error)
 	RunUse(space, runID string) (call.RunUse, error)
 	IdempotentCall(k call.IdempotencyKey) (call.IdempotencyKey, error)
 	InsertIdempotent(k call.IdempotencyKey) (bool, error)
@@ -109,6 +110,7 @@ type Rows interface {
 	JobByKey(space, principal, key string) (job.Job, error)
 	Jobs(q job.Query) ([]job.Job, error)
 	ActiveJobs(home, after string, limit int) ([]job.Job, error)
+	CountJobs(space string) (job.Counts, error)
 	CleanedJobs(home string, limit int) ([]job.Job, error)
 	InsertJob(j job.Job) error
 	// UpdateJob writes what differs, and the head in any case. It is guarded by prev's

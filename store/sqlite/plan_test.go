@@ -26,6 +26,9 @@ func TestPlans(t *testing.T) {
 		{"active jobs", activeJobsSQL, "job_active"},
 		{"a principal's jobs", selectJobs + ` WHERE space = ? AND cleaned_at IS NULL AND principal = ? AND id < ? ORDER BY id DESC LIMIT +?`, "job_started"},
 		{"jobs to be deleted", cleanedJobsSQL, "job_cleaned"},
+		{"how many jobs there are", countJobsSQL, "COVERING INDEX job_status"},
+		{"how many questions wait", countAskedSQL, "job_asking"},
+		{"how many yeses wait", countGrantsSQL, "decision_granted"},
 		{"keys whose time is over", oldKeysSQL, "idempotency_at"},
 		{"who used a run id first", firstUserSQL, "call_run"},
 	} {

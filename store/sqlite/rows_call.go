@@ -227,6 +227,22 @@ func (x rows) DropGuard(g calls.Guard) error {
 	return err
 }
 
+// A closed one stands for ever: what it was given to has ended otherwise.
+const countGrantsSQL = `SELECT owner_kind, count(*) FROM decision WHERE space = ? AND status = 'approved' AND open = 1 GROUP BY owner_kind`
+
+func (x rows) CountGrants(space string) (ofCalls, ofRuns int64, err error) {
+	err = x.h.query(countGrantsSQL, []any{space}, func(r row) error {
+		switch decision.OwnerKind(r.str(0)) {
+		case decision.OwnerCall:
+			ofCalls = r.int(1)
+		case decision.OwnerRun:
+			ofRuns = r.int(1)
+		}
+		return nil
+	})
+	return ofCalls, ofRuns, err
+}
+
 const (
 	runIsThereSQL = `SELECT 1 FROM run WHERE id = ? AND space = ?`
 	firstUserSQL  = `SELECT principal FROM call WHERE space = ? AND run_id = ? AND step_id IS NULL ORDER BY id LIMIT 1`

@@ -29,6 +29,27 @@ var (
 	cleanedJobsSQL = selectJobs + ` WHERE home = ? AND cleaned_at IS NOT NULL LIMIT +?`
 )
 
+const (
+	countJobsSQL  = `SELECT status, count(*) FROM job WHERE space = ? AND cleaned_at IS NULL GROUP BY status`
+	countAskedSQL = `SELECT coalesce(sum(pending), 0) FROM job WHERE space = ? AND pending > 0`
+)
+
+func (x rows) CountJobs(space string) (job.Counts, error) {
+	n := job.Counts{ByStatus: map[job.Status]int64{}}
+	err := x.h.query(countJobsSQL, []any{space}, func(r row) error {
+		n.ByStatus[job.Status(r.str(0))] = r.int(1)
+		return nil
+	})
+	if err != nil {
+		return n, err
+	}
+	_, err = x.h.queryRow(countAskedSQL, []any{space}, func(r row) error {
+		n.Asked = r.int(0)
+		return nil
+	})
+	return n, err
+}
+
 func (x rows) Job(id string) (job.Job, error) {
 	return x.job("There is no job "+id+".", jobSQL, id)
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/placet-dev/placet/call"
+	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/store"
 )
 
@@ -13,6 +14,7 @@ func guards(t *testing.T, b Backend) {
 		"read back": guardReadBack,
 		"drop":      guardDrop,
 		"run use":   runUse,
+		"grants":    grants,
 	})
 }
 
@@ -108,4 +110,33 @@ func runUse(w *world) {
 	step.RunID, step.StepID, step.OwnRun = r.ID, "stp_1", false
 	w.insertCall(step)
 	w.same(call.RunUse{Run: true}, use("main", r.ID))
+}
+
+// grants: yeses count while somebody can still act on them.
+func grants(w *world) {
+	type counts struct{ Calls, Runs int64 }
+	count := func(space string) counts {
+		w.Helper()
+		return read(w, func(tx store.Tx) (n counts, err error) {
+			n.Calls, n.Runs, err = tx.CountGrants(space)
+			return n, err
+		})
+	}
+	w.same(counts{}, count("main"))
+	given := func() decision.Decision {
+		w.Helper()
+		d := w.insertDecision(pendingDecision(w.insertCall(parkedCall())))
+		next := d.Clone()
+		next.Status, next.Choice, next.DecidedBy, next.DecidedAt, next.SettledAt = decision.Approved, decision.ChoiceApprove, "Ana", moment(3), moment(3)
+		w.write(func(tx store.Tx) error { return tx.PutDecision(d, decision.Change{Next: next}) })
+		return w.decision(d.ID)
+	}
+	given()
+	spent, moot := given(), given()
+	w.insertDecision(pendingDecision(w.insertCall(parkedCall())))
+	w.same(counts{Calls: 3}, count("main"))
+	w.write(func(tx store.Tx) error { return tx.PutDecision(spent, decision.Change{Next: spentDecision(spent)}) })
+	w.closeDecision(moot)
+	w.same(counts{Calls: 1}, count("main"))
+	w.same(counts{}, count("other"))
 }

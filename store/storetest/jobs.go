@@ -22,6 +22,7 @@ func jobs(t *testing.T, b Backend) {
 		"questions": jobQuestions,
 		"end":       jobEnd,
 		"clean":     jobClean,
+		"counts":    jobCounts,
 	})
 }
 
@@ -276,4 +277,25 @@ func jobClean(w *world) {
 		return h, err
 	})
 	w.same(j.Head, head)
+}
+
+// jobCounts: what is being cleaned up, and other spaces, count for nothing.
+func jobCounts(w *world) {
+	counts := func() job.Counts {
+		w.Helper()
+		return read(w, func(tx store.Tx) (job.Counts, error) { return tx.CountJobs("main") })
+	}
+	w.same(job.Counts{ByStatus: map[job.Status]int64{}}, counts())
+	asking := runningJob()
+	asking.Pending, asking.Questions = 3, 4
+	for _, j := range []job.Job{queuedJob(), queuedJob(), runningJob(), asking, endedJob()} {
+		w.insertJob(j)
+	}
+	foreign := runningJob()
+	foreign.Space = "other"
+	w.insertJob(foreign)
+	cleaned := w.insertJob(endedJob())
+	w.same(job.Counts{ByStatus: map[job.Status]int64{job.Queued: 2, job.Running: 2, job.Failed: 2}, Asked: 4}, counts())
+	w.write(func(tx store.Tx) error { return tx.CleanJob(cleaned, "ana") })
+	w.same(job.Counts{ByStatus: map[job.Status]int64{job.Queued: 2, job.Running: 2, job.Failed: 1}, Asked: 4}, counts())
 }
