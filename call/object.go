@@ -22,6 +22,9 @@ type Object struct {
 	Attempts   []AttemptObject `json:"attempts"`
 	CreatedAt  string          `json:"created_at"`
 	EndedAt    string          `json:"ended_at,omitempty"`
+	// Stuck says why the daemon does not carry out what is approved, and what to do; the
+	// door that knows the daemon's tools fills it in.
+	Stuck string `json:"stuck,omitempty" doc:"why the daemon does not carry out what is approved, and what to do"`
 }
 
 // AttemptObject is an attempt as every door writes it.

@@ -41,7 +41,7 @@ const noteShape = `{"by":"ana","note":"why"}, or nothing`
 
 func (s *Server) registerCalls() {
 	add(s, route{method: http.MethodGet, path: "/v1/calls/{id}", id: "getCall", summary: "One call, now or once it has ended"}, s.getCall)
-	add(s, route{method: http.MethodDelete, path: "/v1/calls/{id}", id: "withdrawCall", summary: "Take a pending call back", scopes: append(agents, operators...)},
+	add(s, route{method: http.MethodDelete, path: "/v1/calls/{id}", id: "withdrawCall", summary: "Take a pending call back, also one that is approved and was not started", scopes: append(agents, operators...)},
 		s.withdrawCall)
 	add(s, route{
 		method: http.MethodPost, path: "/v1/calls", id: "reserveCall", status: http.StatusCreated, scopes: agents,
@@ -63,6 +63,7 @@ type wholeCall struct {
 	call.Call
 	attempts []call.Attempt
 	stream   string
+	stuck    string       // why the daemon does not go on with it
 	seq      int64        // of the last event of its stream when it was read
 	at       event.Cursor // behind that
 }
@@ -79,6 +80,9 @@ func (s *Server) readCall(ctx context.Context, c caller, id string) (k *wholeCal
 		if k.attempts, err = tx.Attempts(id); err != nil {
 			return err
 		}
+		if k.stuck, err = s.stuck(tx, k.Call); err != nil {
+			return err
+		}
 		k.stream = k.Stream()
 		h, err := tx.Head(k.stream)
 		k.seq, k.at = h.Seq, event.CursorAt(h)
@@ -90,6 +94,7 @@ func (s *Server) readCall(ctx context.Context, c caller, id string) (k *wholeCal
 // object hides secrets from whoever did not bring them.
 func (s *Server) callObject(c caller, k *wholeCall) call.Object {
 	o := k.Object(k.attempts)
+	o.Stuck = k.stuck
 	if k.Principal == c.Principal {
 		return o
 	}
@@ -152,11 +157,21 @@ func (s *Server) withdrawCall(ctx context.Context, c caller, in *callAtIn) (*bod
 	if k.ApprovalID == "" || k.Status != call.Pending && k.Status != call.Unknown {
 		return nil, call.ErrRunState.Say("Call %s is %s; there is nothing to take back.", k.ID, k.Status)
 	}
-	if _, err := s.withdraw(ctx, c, k.ApprovalID, Note{}); err != nil {
+	if err := s.takeBack(ctx, c, k.Call); err != nil {
 		return nil, err
 	}
 	k, err = s.readCall(ctx, c, in.ID)
 	return s.answerCall(c, k, err)
+}
+
+// takeBack withdraws the request of a call, or a yes that nobody has acted on.
+func (s *Server) takeBack(ctx context.Context, c caller, k call.Call) error {
+	_, err := s.withdraw(ctx, c, k.ApprovalID, Note{})
+	if st, ok := decision.StandingOf(err); !ok || st.Status != decision.Approved {
+		return err
+	}
+	_, err = call.WithdrawGranted(ctx, s.c.Store, s.c.Observer, k.ID, c.Principal, "")
+	return err
 }
 
 func (s *Server) withdraw(ctx context.Context, c caller, approvalID string, n Note) (decision.Decision, error) {

@@ -108,7 +108,7 @@ func setup(t *testing.T, change ...func(*httpapi.Config)) *world {
 		return model(in)
 	})})
 	w.jobs = job.NewSupervisor(job.Config{Store: st, Dir: t.TempDir(), Program: []string{os.Args[0]}, Log: quiet, Environ: w.environ})
-	c := httpapi.Config{Store: st, Calls: w.calls, Jobs: w.jobs, Tools: reg, Log: slog.New(slog.NewTextHandler(w.log, nil)), Continue: func(r run.Run) error {
+	c := httpapi.Config{Store: st, Calls: w.calls, Jobs: w.jobs, Tools: reg, Log: slog.New(slog.NewTextHandler(w.log, nil)), Continue: func(_ context.Context, r run.Run) error {
 		w.resumed = append(w.resumed, r.ID)
 		return nil
 	}}

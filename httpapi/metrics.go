@@ -12,7 +12,7 @@ import (
 	"github.com/placet-dev/placet/event"
 )
 
-// metrics are a server's own figures.
+// metrics are a server's own figures, and the store's.
 type metrics struct {
 	all      *prometheus.Registry
 	requests *prometheus.CounterVec
@@ -23,7 +23,7 @@ type metrics struct {
 
 var metricsType = string(expfmt.NewFormat(expfmt.TypeTextPlain))
 
-func newMetrics() *metrics {
+func newMetrics(stored prometheus.Collector) *metrics {
 	m := &metrics{
 		all: prometheus.NewRegistry(),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -38,7 +38,7 @@ func newMetrics() *metrics {
 			Name: "placet_events_total", Help: "Events that this process wrote, by type.",
 		}, []string{"type"}),
 	}
-	m.all.MustRegister(m.requests, m.took, m.waiters, m.events, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.all.MustRegister(m.requests, m.took, m.waiters, m.events, stored, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
@@ -78,7 +78,8 @@ func (m *metrics) text() ([]byte, error) {
 // Observe counts an event. Give the server to the engines as an observer.
 func (s *Server) Observe(e event.Event) { s.metrics.events.WithLabelValues(string(e.Type)).Inc() }
 
-// Gauge adds a figure to the server's, read when it is asked for.
-func (s *Server) Gauge(name, help string, value func() float64) {
-	s.metrics.all.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value))
+// Gauge adds a figure to the server's, read when it is asked for. Figures of one name
+// differ in their labels' values.
+func (s *Server) Gauge(name, help string, labels map[string]string, value func() float64) {
+	s.metrics.all.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels}, value))
 }

@@ -146,7 +146,7 @@ func (s *Server) listRuns(ctx context.Context, c caller, in *listRunsIn) (*body[
 	return answer(list, err)
 }
 
-// resumeRun sees that the run can be gone on with, and lets the daemon do it.
+// resumeRun lets the daemon go on with a run, and answers once that has begun.
 func (s *Server) resumeRun(ctx context.Context, c caller, in *idIn) (*runOut, error) {
 	r, now, err := s.readRun(ctx, c, in.ID)
 	if err != nil {
@@ -155,25 +155,37 @@ func (s *Server) resumeRun(ctx context.Context, c caller, in *idIn) (*runOut, er
 	if s.c.Continue == nil {
 		return nil, errNoRuns
 	}
-	var on decision.Decision
-	if r.ApprovalID != "" {
-		if on, err = s.readApproval(ctx, c, r.ApprovalID); err != nil {
-			return nil, err
-		}
+	if err := s.mayGoOn(ctx, c, r, now); err != nil {
+		return nil, err
 	}
-	switch {
-	case r.Status.Terminal():
-		err = run.ErrRunState.Say("Run %s has ended: it is %s.", r.ID, r.Status)
-	case r.Status == run.Waiting && on.Status != decision.Approved:
-		err = run.ErrRunState.Say("Run %s waits for approval %s, which is %s.", r.ID, r.ApprovalID, on.Status).
-			Hint("Decide it first: POST /v1/approvals/%s/decide.", r.ApprovalID)
-	case r.Status == run.Running && now.Before(r.LeaseUntil):
-		err = run.ErrRunLeased.Say("Run %s is worked on by %s.", r.ID, r.LeaseOwner)
-	default:
-		err = s.c.Continue(r)
+	if err := s.c.Continue(ctx, r); err != nil {
+		return nil, err
 	}
-	if err != nil {
+	if r, now, err = s.readRun(ctx, c, in.ID); err != nil {
 		return nil, err
 	}
 	return &runOut{http.StatusAccepted, r.Object(now)}, nil
+}
+
+// mayGoOn refuses, in this door's words, what nobody can go on with as it stands. Where
+// it moves after that, who takes the run's lease sees it.
+func (s *Server) mayGoOn(ctx context.Context, c caller, r run.Run, now time.Time) error {
+	if r.Status == run.Running && now.Before(r.LeaseUntil) {
+		return run.ErrRunLeased.Say("Run %s is worked on by %s.", r.ID, r.LeaseOwner)
+	}
+	if r.Status != run.Waiting {
+		return nil
+	}
+	on, err := s.readApproval(ctx, c, r.ApprovalID)
+	if err != nil {
+		return err
+	}
+	waits := run.ErrRunState.Say("Run %s waits for approval %s, which is %s.", r.ID, r.ApprovalID, on.Status)
+	switch on.Status {
+	case decision.Approved, decision.Withdrawn, decision.Superseded: // of the latter two the outcome became known
+		return nil
+	case decision.Pending:
+		return waits.Hint("Decide it first: POST /v1/approvals/%s/decide.", r.ApprovalID)
+	}
+	return waits
 }

@@ -31,9 +31,9 @@ type Config struct {
 	Store txn.Store
 	Calls *call.Executor
 	Tools *tool.Registry
-	// Continue goes on with a run in the background, once it was seen that it can be.
-	// Default: runs are not resumed here.
-	Continue func(r run.Run) error
+	// Continue goes on with a run in the background, and returns once that has begun; an
+	// error means that nothing goes on. Default: runs are not resumed here.
+	Continue func(ctx context.Context, r run.Run) error
 	// Jobs looks after jobs. Default: there are none.
 	Jobs *job.Supervisor
 	// Observer hears of each event after its commit. Default: nobody.
@@ -102,7 +102,7 @@ func New(c Config) (*Server, error) {
 	}
 	s := &Server{
 		c: c, calls: c.Calls.Server(Origin), mux: http.NewServeMux(), routes: map[string]*route{},
-		hosts: hostsOf(c.Hosts), metrics: newMetrics(), patience: usualPatience(),
+		hosts: hostsOf(c.Hosts), metrics: newMetrics(figures{c.Store, c.Space, c.Log}), patience: usualPatience(),
 		callWaits: callWaits{of: map[string]*callWait{}},
 	}
 	s.stopping, s.stop = context.WithCancelCause(context.Background())

@@ -232,7 +232,7 @@ func (k *skeptic) withdraw(t *rapid.T) {
 	which, own := k.token(t, b)
 	op := k.op
 	op.Principal = rapid.SampledFrom([]string{"bot", "bot", "ana"}).Draw(t, "principal")
-	_, err := op.WithdrawQuestion(k.ctx, k.jobs[which].ID, id, op.Principal)
+	_, err := op.WithdrawQuestion(k.ctx, k.jobs[which].ID, id, op.Principal, "")
 	want := ""
 	switch {
 	case !own:

@@ -83,8 +83,9 @@ func (s *serveCommand) told(d daemon.Started) {
 	if s.json {
 		s.emitMasked(encode(struct {
 			daemon.Found
-			TokenFile string `json:"token_file"`
-		}{d.Found, d.TokenFile}))
+			TokenFile string   `json:"token_file"`
+			Warnings  []string `json:"warnings,omitempty"`
+		}{d.Found, d.TokenFile, d.Warnings}))
 		return
 	}
 	s.say("Placet serves at %s (process %d).", own(d.URL), d.PID)
@@ -93,5 +94,8 @@ func (s *serveCommand) told(d daemon.Started) {
 	}
 	s.say("  admin token  %s", own(d.TokenFile))
 	s.say("  agents and reviewers need tokens of their own: %s", own(s.withGlobals("token", "create", "--scope", "agent", "--name", "NAME")))
+	for _, w := range d.Warnings {
+		s.note("%s", own(w))
+	}
 	s.note("An agent that runs as uid %d can read that file and decide for itself: give it another user.", os.Getuid())
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -8,15 +9,17 @@ import (
 	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/internal/id"
+	"github.com/placet-dev/placet/store"
 )
 
 func newWithdrawCommand(a *app) *cobra.Command {
 	var flags answerFlags
 	c := &cobra.Command{
 		Use:   "withdraw ID",
-		Short: "Take back a call that still waits for a person",
-		Long:  `Withdraws a pending approval: its call is cancelled and never runs.`,
-		Args:  oneArg("ID", ""),
+		Short: "Take back a call that has not run yet",
+		Long: `Withdraws a pending approval, or takes back a yes that nobody has acted on: its call
+is cancelled and never runs.`,
+		Args: oneArg("ID", ""),
 	}
 	flags.add(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -41,6 +44,9 @@ func newWithdrawCommand(a *app) *cobra.Command {
 			found = k.ApprovalID
 		}
 		after, err := operator(st).Withdraw(ctx, found, flags.name(c), flags.note)
+		if stands, ok := decision.StandingOf(err); ok && stands.Status == decision.Approved {
+			after, err = withdrawGranted(ctx, st, found, flags.name(c), flags.note)
+		}
 		if err != nil {
 			return err
 		}
@@ -52,8 +58,25 @@ func newWithdrawCommand(a *app) *cobra.Command {
 			a.say("Approval %s is withdrawn. Its call may have run already; it is not run again.", own(after.ID))
 			return nil
 		}
+		if after.Status == decision.Superseded {
+			a.say("The yes %s is taken back; its call is cancelled.", own(after.ID))
+			return nil
+		}
 		a.say("Approval %s is withdrawn; its call is cancelled.", own(after.ID))
 		return nil
 	}
 	return c
+}
+
+// withdrawGranted takes a yes back that nobody has acted on.
+func withdrawGranted(ctx context.Context, st *store.Store, approvalID, by, note string) (decision.Decision, error) {
+	s, err := readApproval(ctx, st, approvalID)
+	if err != nil {
+		return decision.Decision{}, err
+	}
+	if _, err := call.WithdrawGranted(ctx, st, nil, s.CallID, by, note); err != nil {
+		return decision.Decision{}, err
+	}
+	s, err = readApproval(ctx, st, approvalID)
+	return s.Decision, err
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/fault"
+	"github.com/placet-dev/placet/httpapi"
 	"github.com/placet-dev/placet/run"
 	"github.com/placet-dev/placet/store"
 	"github.com/placet-dev/placet/token"
@@ -22,14 +23,15 @@ import (
 // one has the tool or the agent. It starts nothing itself: each start is guarded by
 // its engine, so that nothing runs twice however often it is tried.
 type continuer struct {
-	store  *store.Store
-	tools  *tool.Registry
-	exec   *call.Executor
-	door   call.Server
-	runs   *run.Driver
-	agents map[string]run.Agent
-	log    *slog.Logger
-	slots  chan struct{} // how much is at work at once
+	store    *store.Store
+	tools    *tool.Registry
+	exec     *call.Executor
+	door     call.Server
+	runs     *run.Driver
+	agents   map[string]run.Agent
+	log      *slog.Logger
+	slots    chan struct{} // how much is at work at once
+	unserved *unserved
 
 	mu       sync.Mutex
 	stopping bool
@@ -39,22 +41,25 @@ type continuer struct {
 }
 
 const (
-	atWork     = 256
 	firstWait  = 5 * time.Second
 	longestTry = 10 * time.Minute
 	pageOfWork = 100
 )
 
-func newContinuer(st *store.Store, tools *tool.Registry, exec *call.Executor, door call.Server, runs *run.Driver, agents map[string]run.Agent, log *slog.Logger) *continuer {
+func newContinuer(d *daemon, agents map[string]run.Agent) *continuer {
 	return &continuer{
-		store: st, tools: tools, exec: exec, door: door, runs: runs, agents: agents, log: log,
-		slots: make(chan struct{}, atWork), busy: map[string]bool{}, refused: map[string]int{},
+		store: d.st, tools: d.c.Conf.Tools, exec: d.exec, door: d.exec.Server(httpapi.Origin), runs: d.runs, agents: agents, log: d.c.Log,
+		slots: make(chan struct{}, d.c.atWork), unserved: newUnserved(d.c), busy: map[string]bool{}, refused: map[string]int{},
 	}
 }
 
 // pass begins whatever can be gone on with.
 func (k *continuer) pass(ctx context.Context) error {
-	return errors.Join(k.passCalls(ctx), k.passRuns(ctx))
+	err := errors.Join(k.passCalls(ctx), k.passRuns(ctx))
+	if err == nil {
+		k.unserved.passed()
+	}
+	return err
 }
 
 func (k *continuer) passCalls(ctx context.Context) error {
@@ -83,9 +88,7 @@ func (k *continuer) passRuns(ctx context.Context) error {
 		})
 		for _, r := range rs {
 			after = r.ID
-			if k.tryRun(r) != nil {
-				continue // another daemon may have the agent
-			}
+			k.tryRun(r)
 		}
 		if err != nil || len(rs) < pageOfWork {
 			return err
@@ -94,12 +97,13 @@ func (k *continuer) passRuns(ctx context.Context) error {
 }
 
 // tryCall begins to go on with a call, if this daemon has its tool as it was approved.
+// Another one may have it otherwise.
 func (k *continuer) tryCall(c call.Call) {
-	t, err := k.tools.Lookup(c.Tool)
-	if err != nil || t.SpecDigest() != c.SpecDigest {
+	if why, hint := c.Unserved(k.tools); why != "" {
+		k.unserved.note(c.ID, why, hint)
 		return
 	}
-	k.begin(c.ID, func() {
+	_ = k.begin(c.ID, func() { // what has no room now is found by the next pass
 		res, err := k.door.Continue(context.Background(), c.ID, mayAsk)
 		if why := refusal(c, res, err); why != "" {
 			k.postpone(c.ID, func(ctx context.Context, wait time.Duration) error { return k.exec.Postpone(ctx, c, why, wait) })
@@ -109,37 +113,94 @@ func (k *continuer) tryCall(c call.Call) {
 	})
 }
 
-// errNoAgent: this daemon's configuration lacks the run's agent.
-var errNoAgent = fault.Sentinel(fault.Conflict, "no_agent", "This daemon has no such agent.")
+// Errors of going on with a run here.
+var (
+	errNoAgent = fault.Sentinel(fault.Conflict, "no_agent", "This daemon has no such agent.")
+	errNoTool  = fault.Sentinel(fault.Conflict, "no_tool", "This daemon has no such tool.")
+	errFlow    = fault.Sentinel(fault.Conflict, "flow_run", "A daemon does not go on with flows.")
+	errBusy    = fault.Sentinel(fault.Conflict, "at_work", "This daemon is at work on it already.")
+	errFull    = fault.Sentinel(fault.Unavailable, "no_slot", "This daemon is at work on as much as it takes on at once.")
+)
 
-// tryRun begins to go on with a run, if this daemon has its agent.
-func (k *continuer) tryRun(r run.Run) error {
-	if _, ok := k.agents[r.Agent.Name]; !ok || r.Flow.Name != "" {
-		return errNoAgent.Say("Run %s needs the agent %q, which is not in this daemon's configuration.", r.ID, r.Agent.Name)
+// able says what this daemon lacks to go on with a run; nil: nothing.
+func (k *continuer) able(r run.Run) error {
+	s := r.Current
+	switch {
+	case r.Flow.Name != "":
+		return errFlow.Say("Run %s is one of the flow %s, which only its own program knows.", r.ID, r.Flow.Name).Hint("That program goes on with it: flow.Runner.Resume.")
+	case r.Agent.Name == "":
+		return errNoAgent.Say("Run %s was started by an agent that is not named in a configuration.", r.ID).Hint("Go on with it where it was started: placet run resume %s.", r.ID)
+	case k.agents[r.Agent.Name] == nil:
+		return errNoAgent.Say("Run %s needs the agent %q, which is not in this daemon's configuration.", r.ID, r.Agent.Name).Hint("Add it there and start the daemon again.")
+	case s.CallID == "" || s.Status != run.AwaitingApproval && s.Status != run.Executing && s.Status != run.Interrupted:
+		return nil
 	}
-	k.begin(r.ID, func() {
-		_, err := k.runs.Resume(context.Background(), r.ID)
-		if why := failure(err); why != "" {
-			k.postpone(r.ID, func(ctx context.Context, wait time.Duration) error { return k.runs.Postpone(ctx, r, why, wait) })
-			return
-		}
-		k.forget(r.ID)
-	})
+	if _, err := k.tools.Lookup(s.Tool); err != nil {
+		return errNoTool.Say("Run %s stands at a call of tool %q, which is not in this daemon's configuration.", r.ID, s.Tool).Hint("Add it there and start the daemon again.")
+	}
 	return nil
 }
 
-// begin does work in the background, unless it is at work on that id already or there
-// is no room: the next pass finds it then.
-func (k *continuer) begin(id string, work func()) {
+// tryRun begins to go on with a run, if this daemon has what it needs.
+func (k *continuer) tryRun(r run.Run) {
+	if err := k.able(r); err != nil {
+		f := fault.From(err)
+		k.unserved.note(r.ID, f.Message, f.Advice)
+		return
+	}
+	_ = k.begin(r.ID, func() { _ = k.goOn(r, func() {}) }) // it notes what keeps it
+}
+
+// resumeRun goes on with a run on somebody's word. It returns once the run's lease is
+// taken; an error means that nothing goes on.
+func (k *continuer) resumeRun(ctx context.Context, r run.Run) error {
+	if err := k.able(r); err != nil {
+		return err
+	}
+	began := make(chan error, 2)
+	err := k.begin(r.ID, func() { began <- k.goOn(r, func() { began <- nil }) })
+	if err != nil {
+		return err
+	}
+	select {
+	case err := <-began:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// goOn works on a run until it waits or ends. A refusal is noted where this daemon
+// tries again; a run that is its caller's is tried only on somebody's word.
+func (k *continuer) goOn(r run.Run, begun func()) error {
+	_, err := k.runs.ResumeThen(context.Background(), r.ID, begun)
+	why := failure(err)
+	switch {
+	case why == "":
+		k.forget(r.ID)
+	case r.ContinueBy == call.ByDaemon:
+		k.postpone(r.ID, func(ctx context.Context, wait time.Duration) error { return k.runs.Postpone(ctx, r, why, wait) })
+	default:
+		k.log.Warn("a run could not be gone on with; it is its caller's to go on with", "run", r.ID, "error", err)
+	}
+	return err
+}
+
+// begin does work in the background. An error says that it does not: the daemon stops,
+// is at work on that id already, or has no room.
+func (k *continuer) begin(id string, work func()) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.stopping || k.busy[id] {
-		return
+	switch {
+	case k.stopping:
+		return httpapi.ErrShutdown
+	case k.busy[id]:
+		return errBusy.Say("This daemon is at work on %s already.", id)
 	}
 	select {
 	case k.slots <- struct{}{}:
 	default:
-		return
+		return errFull.Hint("Try again later; it goes on with approved work by itself.")
 	}
 	k.busy[id] = true
 	k.working.Add(1)
@@ -153,6 +214,7 @@ func (k *continuer) begin(id string, work func()) {
 		}()
 		work()
 	}()
+	return nil
 }
 
 // mayAsk authorises the call's principal again, now that it is about to run.
@@ -202,10 +264,11 @@ func (k *continuer) forget(id string) {
 }
 
 // follow pokes the loop at each decision, also of other processes.
-func (k *continuer) follow(ctx context.Context, poke func()) {
+func (k *continuer) follow(ctx context.Context, p *pulse, poke func()) {
 	for ctx.Err() == nil {
-		if err := k.followFrom(ctx, poke); ctx.Err() == nil {
+		if err := k.followFrom(ctx, p, poke); ctx.Err() == nil {
 			k.log.Error("decisions could not be followed; they are looked for every so often", "error", err)
+			p.beat()
 			select {
 			case <-ctx.Done():
 			case <-time.After(time.Second):
@@ -214,19 +277,21 @@ func (k *continuer) follow(ctx context.Context, poke func()) {
 	}
 }
 
-func (k *continuer) followFrom(ctx context.Context, poke func()) error {
+func (k *continuer) followFrom(ctx context.Context, p *pulse, poke func()) error {
 	after, err := end(ctx, k.store)
 	if err != nil {
 		return err
 	}
 	poke() // what came in between
 	for {
-		got, err := event.Wait(ctx, k.store, event.Waiting{After: after, Types: []event.Type{event.ApprovalDecided, event.RunCreated}})
+		p.beat()
+		got, err := event.Wait(ctx, k.store, event.Waiting{After: after, Types: []event.Type{event.ApprovalDecided, event.RunCreated}, Timeout: p.every})
 		if err != nil {
 			return err
 		}
-		after = got.Cursor
-		poke()
+		if after = got.Cursor; got.Outcome == event.Matched {
+			poke()
+		}
 	}
 }
 

@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
-	"net/http"
 	"os"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -25,65 +22,6 @@ import (
 	"github.com/placet-dev/placet/token"
 	"github.com/placet-dev/placet/txn"
 )
-
-// Defaults.
-const (
-	DefaultListen   = "127.0.0.1:7420"
-	DefaultGrantTTL = 24 * time.Hour
-	DefaultEvery    = 5 * time.Second
-	drain           = 10 * time.Second // for work that has begun, when it is told to stop
-	sweepAtOnce     = 100
-	longestGrant    = 365 * 24 * time.Hour
-)
-
-// Config says what a daemon works with. DB and Conf are required.
-type Config struct {
-	DB   string         // path of the database; it is made where there is none
-	Conf *config.Config // tools, rules, guards, agents
-	// Listen is the address. Default: DefaultListen.
-	Listen string
-	// Hosts are further names, with their ports, that it goes by.
-	Hosts []string
-	// GrantTTL bounds how old a yes may be when it is acted on. Default: 24 h.
-	GrantTTL time.Duration
-	// MayOwn lets a principal decide what it asked for itself.
-	MayOwn bool
-	// Principal is the store's own user.
-	Principal string
-	// Program starts this program again, for jobs. Default: there are no jobs.
-	Program []string
-	// Every is how often it sweeps and looks for work. Default: 5 s.
-	Every time.Duration
-	// Ready is told once it serves.
-	Ready func(Started)
-	Log   *slog.Logger
-}
-
-// Started is how a daemon that serves is reached.
-type Started struct {
-	Found
-	TokenFile string
-	NoSocket  string // why there is none; empty: there is
-}
-
-func (c Config) checked() (Config, error) {
-	if c.Listen == "" {
-		c.Listen = DefaultListen
-	}
-	if c.GrantTTL == 0 {
-		c.GrantTTL = DefaultGrantTTL
-	}
-	if c.Every == 0 {
-		c.Every = DefaultEvery
-	}
-	if c.GrantTTL < 0 || c.GrantTTL > longestGrant {
-		return c, call.ErrUsage.Say("A yes would last %s; a daemon's lasts from a moment to %s.", c.GrantTTL, longestGrant)
-	}
-	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
-		return c, call.ErrUsage.Say("%q is no address to listen on.", c.Listen).Hint("Write it like %s.", DefaultListen)
-	}
-	return c, nil
-}
 
 // Serve serves until ctx ends, and returns once everything is put down. Nothing ends
 // only because a daemon was told to stop: what it cannot finish in time is found by
@@ -112,20 +50,26 @@ func Serve(ctx context.Context, c Config) (err error) {
 	return errors.Join(err, st.Close())
 }
 
+const sweepAtOnce = 100
+
 // daemon is one that is being served.
 type daemon struct {
-	c     Config
-	home  Home
-	st    *store.Store
-	exec  *call.Executor
-	runs  *run.Driver
-	work  *continuer
-	jobs  *job.Supervisor // nil: there are none
-	loops []*loop
-	api   *httpapi.Server
-	tcp   net.Listener
-	unix  net.Listener
-	found Started
+	c      Config
+	home   Home
+	st     *store.Store
+	writes *writes
+	exec   *call.Executor
+	runs   *run.Driver
+	work   *continuer
+	jobs   *job.Supervisor // nil: there are none
+	api    *httpapi.Server
+	tcp    net.Listener
+	unix   net.Listener
+	found  Started
+
+	sweeping, continuing *loop
+	deciding, jobbing    *pulse // of the follower of decisions, and of the loop over jobs
+	pulses               []*pulse
 }
 
 // late lets the server hear of events although the engines are made before it.
@@ -144,33 +88,13 @@ func (l *late) Observe(e event.Event) {
 }
 
 func newDaemon(ctx context.Context, c Config, h Home, st *store.Store) (*daemon, error) {
-	d := &daemon{c: c, home: h, st: st}
+	d := &daemon{c: c, home: h, st: st, writes: &writes{st: st}}
 	hear := &late{ended: func(e event.Event) { d.forget(context.WithoutCancel(ctx), e) }}
-	agents, err := agentsOf(c.Conf)
-	if err != nil {
+	if err := d.makeEngines(hear); err != nil {
 		return nil, err
 	}
-	calls := call.Config{
-		Store: st, Tools: c.Conf.Tools, Policy: c.Conf.Policy, Guards: c.Conf.Guards, Observer: hear, GrantTTL: c.GrantTTL, Log: c.Log,
-	}
-	if err := calls.Validate(); err != nil {
-		return nil, err
-	}
-	d.exec = call.NewExecutor(calls)
-	d.runs = run.NewDriver(run.Config{
-		Store: st, Tools: c.Conf.Tools, Policy: c.Conf.Policy, Guards: c.Conf.Guards, Observer: hear, GrantTTL: c.GrantTTL, Log: c.Log,
-		Agent: run.AgentFunc(func(ctx context.Context, in run.StepInput) (run.Proposal, error) {
-			a, ok := agents[in.Run.Agent.Name]
-			if !ok {
-				return run.Proposal{}, errNoAgent
-			}
-			return a.Decide(ctx, in)
-		}),
-	})
-	d.work = newContinuer(st, c.Conf.Tools, d.exec, d.exec.Server(httpapi.Origin), d.runs, agents, c.Log)
-	d.loops = []*loop{
-		newLoop("sweep", c.Every, c.Log, d.sweep),
-		newLoop("continue", c.Every, c.Log, d.work.pass),
+	if err := d.writes.try(ctx); err != nil {
+		c.Log.Error("the store takes no writes", "error", err)
 	}
 	home, err := h.admit(ctx, st, c.Principal)
 	if err != nil {
@@ -179,12 +103,71 @@ func newDaemon(ctx context.Context, c Config, h Home, st *store.Store) (*daemon,
 	if err := d.listen(); err != nil {
 		return nil, err
 	}
-	if c.Program != nil {
-		d.jobs = job.NewSupervisor(job.Config{
-			Store: st, Dir: h.JobsDir(), Program: c.Program, Environ: d.environ, Observer: hear, Log: c.Log,
-		})
+	d.makeLoops()
+	if err := d.makeJobs(hear); err != nil {
+		return nil, err
 	}
+	d.found.Warnings = d.warnings()
 	return d, d.makeAPI(home, hear)
+}
+
+// warnings are what whoever starts the daemon should know.
+func (d *daemon) warnings() (all []string) {
+	for _, w := range []string{d.writes.warning(), d.killsJobs()} {
+		if w != "" {
+			all = append(all, w)
+		}
+	}
+	return all
+}
+
+func (d *daemon) makeEngines(hear event.Observer) error {
+	c := d.c
+	agents, err := agentsOf(c.Conf)
+	if err != nil {
+		return err
+	}
+	calls := call.Config{
+		Store: d.st, Tools: c.Conf.Tools, Policy: c.Conf.Policy, Guards: c.Conf.Guards, Observer: hear, GrantTTL: c.GrantTTL, Lease: c.Lease, Log: c.Log,
+	}
+	if err := calls.Validate(); err != nil {
+		return err
+	}
+	d.exec = call.NewExecutor(calls)
+	d.runs = run.NewDriver(run.Config{
+		Store: d.st, Tools: c.Conf.Tools, Policy: c.Conf.Policy, Guards: c.Conf.Guards, Observer: hear, GrantTTL: c.GrantTTL, LeaseTTL: c.Lease, Log: c.Log,
+		Agent: run.AgentFunc(func(ctx context.Context, in run.StepInput) (run.Proposal, error) {
+			a, ok := agents[in.Run.Agent.Name]
+			if !ok {
+				return run.Proposal{}, errNoAgent
+			}
+			return a.Decide(ctx, in)
+		}),
+	})
+	d.work = newContinuer(d, agents)
+	return nil
+}
+
+func (d *daemon) makeLoops() {
+	d.sweeping, d.continuing = newLoop("sweep", d.c, d.sweep), newLoop("continue", d.c, d.work.pass)
+	d.deciding = newPulse("decisions", d.c.Every, d.c)
+	d.pulses = []*pulse{d.sweeping.pulse, d.continuing.pulse, d.deciding}
+}
+
+// passOfJobs is how often the loop over jobs comes round.
+const passOfJobs = time.Second
+
+func (d *daemon) makeJobs(hear event.Observer) error {
+	if d.c.Program == nil {
+		return nil
+	}
+	d.jobbing = newPulse("jobs", passOfJobs, d.c)
+	d.pulses = append(d.pulses, d.jobbing)
+	c := job.Config{
+		Store: d.st, Dir: d.home.JobsDir(), Program: d.c.Program, Environ: d.environ, Observer: hear, Alive: d.jobbing.beat, Log: d.c.Log,
+	}
+	d.jobs = job.NewSupervisor(c)
+	return c.Validate()
 }
 
 // environ gives a job the way to ask: a token that is good for this job only, and for
@@ -245,10 +228,20 @@ func (d *daemon) listen() (err error) {
 func (d *daemon) makeAPI(home token.Token, hear *late) (err error) {
 	d.api, err = httpapi.New(httpapi.Config{
 		Store: d.st, Calls: d.exec, Jobs: d.jobs, Tools: d.c.Conf.Tools, Observer: hear, URL: d.found.URL, Hosts: d.hosts(), MayOwn: d.c.MayOwn,
-		Home: home.ID, Continue: d.work.tryRun, Ready: d.ready, Log: d.c.Log,
+		Home: home.ID, Continue: d.work.resumeRun, Ready: d.ready, Log: d.c.Log,
 	})
+	if err != nil {
+		return err
+	}
 	hear.to.Store(d.api)
-	return err
+	for _, p := range d.pulses {
+		d.api.Gauge("placet_loop_age_seconds", "How long ago a loop of the daemon came round.", map[string]string{"loop": p.name},
+			func() float64 { return p.age().Seconds() })
+	}
+	d.api.Gauge("placet_work_under_way", "Calls and runs that the daemon goes on with now.", nil, func() float64 { return float64(len(d.work.slots)) })
+	d.api.Gauge("placet_work_unserved", "Approved calls and runs that this daemon could not carry out for a minute: tool or agent is missing.", nil,
+		func() float64 { return float64(d.work.unserved.count()) })
+	return nil
 }
 
 // hosts are the names that the daemon goes by: its address and, on loopback, what
@@ -266,89 +259,15 @@ func (d *daemon) hosts() []string {
 	return hosts
 }
 
-var errNotReady = fault.Sentinel(fault.Unavailable, "not_ready", "The daemon is not ready.")
-
-func (d *daemon) ready(ctx context.Context) error {
-	for _, l := range d.loops {
-		if err := l.hangs(); err != nil {
-			return errNotReady.Say("Not ready: %s.", err)
-		}
-	}
-	_, err := token.List(ctx, d.st, token.Query{Space: event.MainSpace, Limit: 1})
-	return err
-}
-
 // sweep ends what is overdue and looks after lost attempts.
 func (d *daemon) sweep(ctx context.Context) error {
+	if err := d.writes.try(ctx); err != nil {
+		return err
+	}
 	for {
 		n, err := d.exec.Sweep(ctx, sweepAtOnce)
 		if err != nil || n < sweepAtOnce {
 			return err
 		}
 	}
-}
-
-// Limits of a connection. Bodies, answers and long polls have time limits of their
-// own in httpapi; requestTimeout is only for a body that nobody there looks at.
-const (
-	headerTimeout  = 10 * time.Second
-	requestTimeout = time.Minute
-	idleTimeout    = 2 * time.Minute
-	maxHeader      = 64 << 10
-)
-
-func (d *daemon) serve(ctx context.Context) error {
-	server := &http.Server{
-		Handler: d.api, ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
-		ErrorLog: slog.NewLogLogger(d.c.Log.Handler(), slog.LevelDebug),
-	}
-	failed := make(chan error, 2)
-	for _, l := range []net.Listener{d.tcp, d.unix} {
-		if l != nil {
-			go func() { failed <- server.Serve(l) }()
-		}
-	}
-	working, stop := context.WithCancel(context.Background())
-	defer stop()
-	var loops sync.WaitGroup
-	for _, l := range d.loops {
-		loops.Go(func() { l.run(working) })
-	}
-	if d.jobs != nil {
-		loops.Go(func() { _ = d.jobs.Loop(working) })
-	}
-	loops.Go(func() { d.work.follow(working, d.loops[1].poke) })
-	if err := d.home.tell(d.found.Found); err != nil {
-		return err
-	}
-	defer os.Remove(d.home.foundFile())
-	if d.c.Ready != nil {
-		d.c.Ready(d.found)
-	}
-	var err error
-	select {
-	case <-ctx.Done():
-	case err = <-failed:
-	}
-	d.putDown(server)
-	stop()
-	loops.Wait()
-	return err
-}
-
-// putDown tells whoever waits, lets nothing new begin, and gives what has begun so long.
-func (d *daemon) putDown(server *http.Server) {
-	ctx, cancel := context.WithTimeout(context.Background(), drain)
-	defer cancel()
-	d.runs.Stop()
-	var all sync.WaitGroup
-	for _, end := range []func(context.Context) error{d.api.Shutdown, d.work.stop, d.runs.Wait, d.exec.Wait} {
-		all.Go(func() { _ = end(ctx) }) // what is not done by then is left as it stands
-	}
-	all.Go(func() {
-		if server.Shutdown(ctx) != nil {
-			server.Close()
-		}
-	})
-	all.Wait()
 }

@@ -8,22 +8,56 @@ import (
 	"time"
 )
 
-// loop is something that the daemon does again and again. One that hangs makes the
-// daemon not ready.
-type loop struct {
+// pulse is the sign of life of something that the daemon does again and again. What
+// gives none for too long hangs, and the daemon is not ready.
+type pulse struct {
 	name  string
-	every time.Duration
-	log   *slog.Logger
-	fn    func(context.Context) error
-	wake  chan struct{}
-	came  atomic.Int64 // when it last came round, in nanoseconds
+	every time.Duration // how long a turn takes where there is nothing to do
 	now   func() time.Time
+	came  atomic.Int64 // when it last came round, in nanoseconds
+	// before is called each time it comes round, before that is noted; of tests. Nil: nothing.
+	before func(name string)
 }
 
-func newLoop(name string, every time.Duration, log *slog.Logger, fn func(context.Context) error) *loop {
-	l := &loop{name: name, every: every, log: log, fn: fn, wake: make(chan struct{}, 1), now: time.Now}
-	l.came.Store(l.now().UnixNano())
-	return l
+func newPulse(name string, every time.Duration, c Config) *pulse {
+	p := &pulse{name: name, every: every, now: c.Now, before: c.before}
+	p.came.Store(p.now().UnixNano())
+	return p
+}
+
+// beat notes that it came round.
+func (p *pulse) beat() {
+	if p.before != nil {
+		p.before(p.name)
+	}
+	p.came.Store(p.now().UnixNano())
+}
+
+// age is how long ago it came round.
+func (p *pulse) age() time.Duration { return p.now().Sub(time.Unix(0, p.came.Load())) }
+
+// patience is how much longer than usual a turn may take.
+const patience = 30 * time.Second
+
+// hangs says that it has not come round for too long; empty: it has.
+func (p *pulse) hangs() string {
+	age := p.age()
+	if age <= p.every+patience {
+		return ""
+	}
+	return fmt.Sprintf("the loop %s has not come round for %s", p.name, age.Round(time.Second))
+}
+
+// loop is something that the daemon does every so often, and when it is poked.
+type loop struct {
+	*pulse
+	log  *slog.Logger
+	fn   func(context.Context) error
+	wake chan struct{}
+}
+
+func newLoop(name string, c Config, fn func(context.Context) error) *loop {
+	return &loop{pulse: newPulse(name, c.Every, c), log: c.Log, fn: fn, wake: make(chan struct{}, 1)}
 }
 
 // poke makes the loop come round at once.
@@ -41,7 +75,7 @@ func (l *loop) run(ctx context.Context) {
 		if err := l.fn(ctx); err != nil && ctx.Err() == nil {
 			l.log.Error("a pass failed; it is tried again", "loop", l.name, "error", err)
 		}
-		l.came.Store(l.now().UnixNano())
+		l.beat()
 		select {
 		case <-ctx.Done():
 			return
@@ -49,16 +83,4 @@ func (l *loop) run(ctx context.Context) {
 		case <-l.wake:
 		}
 	}
-}
-
-// patience is how much longer than usual a pass may take.
-const patience = 30 * time.Second
-
-// hangs says that the loop has not come round for too long; nil: it has.
-func (l *loop) hangs() error {
-	since := l.now().Sub(time.Unix(0, l.came.Load()))
-	if since <= l.every+patience {
-		return nil
-	}
-	return fmt.Errorf("the loop %s has not come round for %s", l.name, since.Round(time.Second))
 }

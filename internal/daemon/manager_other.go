@@ -1,0 +1,5 @@
+//go:build !linux
+
+package daemon
+
+func serviceUnit() (unit string, ofUser bool) { return "", false }
