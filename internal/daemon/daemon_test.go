@@ -335,6 +335,7 @@ func TestResumeRun(t *testing.T) {
 	refused(full.ID, "no_slot", fault.Unavailable)
 	g.release()
 	s.follow("run:"+r.ID, event.RunFinished)
+	w.until("it is at work on nothing", func() bool { return s.figure("placet_work_under_way") == "0" })
 	refused(r.ID, "run_state", fault.Conflict, "COMPLETED", fmt.Sprint(os.Getpid()), "worked on it last")
 	w.refund.then(nil)
 
