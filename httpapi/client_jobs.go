@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+	"unicode/utf8"
 
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/event"
@@ -77,6 +78,14 @@ func (c *Client) PauseJob(ctx context.Context, id, by string) (j Job, err error)
 // ResumeJob lets a paused job start.
 func (c *Client) ResumeJob(ctx context.Context, id, by string) (j Job, err error) {
 	return j, c.Do(ctx, http.MethodPost, at("jobs", id, "resume"), By{by}, &j)
+}
+
+// Input is what a job is sent: as text where it is text, else in base64.
+func Input(data []byte, eof bool) Sending {
+	if utf8.Valid(data) {
+		return Sending{Text: string(data), EOF: eof}
+	}
+	return Sending{Data: data, EOF: eof}
 }
 
 // SendToJob writes to a job's standard input.

@@ -38,6 +38,9 @@ func (a *app) answer(ctx context.Context, st *store.Store, name string, conf *co
 	default:
 		a.tellResult(name, inWords(res), res, m)
 	}
+	if res.CallID != "" {
+		a.sayWhere(thisProcess, "")
+	}
 	if res.Failed() {
 		return exitCode(exitFailed)
 	}
@@ -54,7 +57,7 @@ func withAdvice(res call.Result, conf *config.Config, missing error) call.Result
 func (a *app) tellParked(ctx context.Context, st *store.Store, p *call.PendingError) {
 	if a.json {
 		o := pendingObject{
-			Status: call.Pending, ApprovalID: p.ApprovalID, CallID: p.CallID, RunID: p.RunID, Digest: p.Digest, ExpiresAt: stamp(p.ExpiresAt),
+			Status: call.Pending, ApprovalID: p.ApprovalID, CallID: p.CallID, RunID: p.RunID, Digest: p.Digest, ExpiresAt: stamp(p.ExpiresAt), Where: thisProcess,
 		}
 		if p.MayHaveRun {
 			o.Kind = decision.KindInterrupted
@@ -62,6 +65,7 @@ func (a *app) tellParked(ctx context.Context, st *store.Store, p *call.PendingEr
 		a.emit(o)
 		return
 	}
+	defer a.sayWhere(thisProcess, "")
 	if p.MayHaveRun {
 		a.say("%s may have run already; running it again waits for a person.", own(p.Tool))
 	} else {
@@ -124,7 +128,7 @@ func notAgain(d decision.Decision) bool {
 
 func (a *app) tellUnknown(name string, res call.Result, m *display.Mask, w wayOn) {
 	if a.json {
-		a.emit(unknownObject{Status: res.Status, ApprovalID: w.open, CallID: res.CallID, RunID: res.RunID, Kind: res.Kind, Message: m.Text(res.Message), editedObject: editedOf(res, m)})
+		a.emit(unknownObject{Status: res.Status, ApprovalID: w.open, CallID: res.CallID, RunID: res.RunID, Kind: res.Kind, Message: m.Text(res.Message), editedObject: editedOf(res, m), Where: thisProcess})
 		return
 	}
 	words := "was started, and it is not known whether it had its effect."
@@ -149,9 +153,9 @@ func (a *app) tellUnknown(name string, res call.Result, m *display.Mask, w wayOn
 func (a *app) tellResult(name, words string, res call.Result, m *display.Mask) {
 	switch {
 	case a.json && res.Status == call.Succeeded:
-		a.emit(succeededObject{Status: res.Status, CallID: res.CallID, RunID: res.RunID, Result: jsonOrNone(m.Scrub, res.Value), editedObject: editedOf(res, m)})
+		a.emit(succeededObject{Status: res.Status, CallID: res.CallID, RunID: res.RunID, Result: jsonOrNone(m.Scrub, res.Value), editedObject: editedOf(res, m), Where: thisProcess})
 	case a.json:
-		a.emit(failedObject{Status: res.Status, CallID: res.CallID, Kind: res.Kind, Message: m.Text(res.Message), editedObject: editedOf(res, m)})
+		a.emit(failedObject{Status: res.Status, CallID: res.CallID, Kind: res.Kind, Message: m.Text(res.Message), editedObject: editedOf(res, m), Where: thisProcess})
 	default:
 		a.sayResult(name, words, res, m)
 	}

@@ -47,7 +47,7 @@ type decideCommand struct {
 	hash    string
 	bound   bool // --hash was given
 
-	byDaemon bool // a daemon goes on with what waits
+	goesOn way // who goes on with what waits
 }
 
 func newApproveCommand(a *app) *cobra.Command {
@@ -139,7 +139,7 @@ func (d *decideCommand) decide(ctx context.Context, st *store.Store, who *person
 		if mayHaveRun, err = doubtful(ctx, st, s.Decision); err != nil {
 			return err
 		}
-		if d.byDaemon, err = leftToDaemon(ctx, st, s.Decision); err != nil {
+		if d.goesOn, err = whoGoesOn(ctx, st, s.Decision); err != nil {
 			return err
 		}
 	}
@@ -244,6 +244,13 @@ func (d *decideCommand) tellDecided(after decision.Decision, mayHaveRun bool) {
 		return
 	}
 	switch run := own(d.withGlobals("resume", after.ID)); {
+	case after.Status == decision.Approved && d.goesOn == byReserver:
+		d.say("The program that reserved it over HTTP goes on with it.")
+	case after.Status == decision.Approved && d.goesOn == byDaemon:
+		d.say("%s", safe(map[bool]string{
+			true: "It may have run already. The daemon runs it again.", false: "Nothing has run yet. The daemon runs it.",
+		}[mayHaveRun]))
+		d.noteAbsentDaemon()
 	case after.Status == decision.Approved && mayHaveRun:
 		d.say("It may have run already. Run it again:  %s", run)
 	case after.Status == decision.Approved:
@@ -260,10 +267,12 @@ func (d *decideCommand) tellRunDecided(after decision.Decision, mayHaveRun bool)
 	switch {
 	case after.Status != decision.Approved:
 		d.say("Its run is cancelled.")
-	case d.byDaemon && mayHaveRun:
+	case d.goesOn == byDaemon && mayHaveRun:
 		d.say("It may have run already. The daemon runs it again, and goes on with the run.")
-	case d.byDaemon:
+		d.noteAbsentDaemon()
+	case d.goesOn == byDaemon:
 		d.say("Nothing has run yet. The daemon goes on with the run.")
+		d.noteAbsentDaemon()
 	case mayHaveRun:
 		d.say("It may have run already. Run it again, and go on with the run:  %s", run)
 	default:
@@ -271,14 +280,20 @@ func (d *decideCommand) tellRunDecided(after decision.Decision, mayHaveRun bool)
 	}
 }
 
-// leftToDaemon reports whether the run that waits on an approval is one that a daemon
-// goes on with by itself.
-func leftToDaemon(ctx context.Context, st *store.Store, d decision.Decision) (bool, error) {
-	if d.Owner.Kind != decision.OwnerRun {
-		return false, nil
+// whoGoesOn is who goes on with what waits on an approval, once it is decided.
+func whoGoesOn(ctx context.Context, st *store.Store, d decision.Decision) (way, error) {
+	switch d.Owner.Kind {
+	case decision.OwnerRun:
+		w, err := readRun(ctx, st, d.Owner.ID)
+		if w.ContinueBy == call.ByDaemon {
+			return byDaemon, err
+		}
+		return byTheRun, err
+	case decision.OwnerCall:
+		k, err := readCall(ctx, st, d.Owner.ID)
+		return wayOf(k.Call), err
 	}
-	w, err := readRun(ctx, st, d.Owner.ID)
-	return w.ContinueBy == call.ByDaemon, err
+	return byCaller, nil
 }
 
 // readEdit reads arguments from a file. No file: nil.

@@ -226,19 +226,76 @@ func lookWork(ctx context.Context, f *findings, st *store.Store, conf *config.Co
 	}
 	lookGrants(f, slices.DeleteFunc(slices.Clone(granted), func(d decision.Decision) bool { return served[d.ID].ID != "" }), len(granted), conf)
 	lookServed(f, granted, served, now, conf)
-	if n := len(unknown); n > 0 {
-		f.attention("unknown", "%s with an unknown outcome, such as %s: placet resume %[2]s asks again, or names the approval to decide", upTo(n, "call"), unknown[0].ID)
+	for _, g := range byWay(unknown) {
+		f.attention("unknown", "%s with an unknown outcome, such as %s: %s", upTo(len(g.calls), "call"), g.calls[0].ID, g.settles())
 	}
 	if n := len(refused); n > 0 {
 		f.note("unknown", "%s with an unknown outcome that nobody agreed to run again, such as %s", upTo(n, "call"), refused[0].ID)
 	}
-	if n := len(lost); n > 0 {
-		f.attention("lost", "%s of a process that is gone, such as %s: placet resume %[2]s finds out", upTo(n, "call"), lost[0].ID)
+	for _, g := range byWay(lost) {
+		f.attention("lost", "%s of a process that is gone, such as %s: %s", upTo(len(g.calls), "call"), g.calls[0].ID, g.settles())
 	}
 	if n := len(adrift); n > 0 {
 		f.attention("adrift", "%s that nobody works on, such as %s: placet run resume %[2]s goes on", upTo(n, "run"), adrift[0].ID)
 	}
 	return nil
+}
+
+// way is who goes on with a call.
+type way int
+
+const (
+	byCaller   way = iota // placet resume, or the program that made it
+	byTheRun              // the run that it is a step of
+	byDaemon              // it came in over HTTP: nobody else may
+	byReserver            // a program that reserved it over HTTP and carries it out itself
+)
+
+func wayOf(c call.Call) way {
+	switch {
+	case c.Hosted():
+		return byTheRun
+	case decision.FromServer(c.Metadata) && c.ContinueBy == call.ByCaller:
+		return byReserver
+	case decision.FromServer(c.Metadata) || c.ContinueBy == call.ByDaemon:
+		return byDaemon
+	}
+	return byCaller
+}
+
+// goingOn are calls with one way to go on.
+type goingOn struct {
+	way   way
+	calls []call.Call
+}
+
+func byWay(cs []call.Call) (groups []goingOn) {
+	for w := byCaller; w <= byReserver; w++ {
+		g := goingOn{way: w}
+		for _, c := range cs {
+			if wayOf(c) == w {
+				g.calls = append(g.calls, c)
+			}
+		}
+		if len(g.calls) > 0 {
+			groups = append(groups, g)
+		}
+	}
+	return groups
+}
+
+// settles says what finds out how the first of them ended.
+func (g goingOn) settles() string {
+	c := g.calls[0]
+	switch g.way {
+	case byTheRun:
+		return "placet run resume " + c.RunID + " finds out"
+	case byDaemon:
+		return "it came in over HTTP, so placet serve finds out; where it asks a person, placet show " + c.ID + " has the approval to decide"
+	case byReserver:
+		return "the program that reserved it over HTTP says how it went: POST /v1/calls/" + c.ID + "/confirm"
+	}
+	return "placet resume " + c.ID + " asks again, or names the approval to decide"
 }
 
 // unknownCalls lists the calls of unknown outcome; apart are those about which the

@@ -11,7 +11,7 @@ const patienceOfDoctor = 5 * time.Second
 
 // lookDaemon asks the daemon, where one has the store.
 func (a *app) lookDaemon(ctx context.Context, f *findings) {
-	c, err := a.client()
+	c, err := a.reach()
 	switch {
 	case errors.Is(err, errNoDaemon):
 		f.note("daemon", "None serves this store: what came in over HTTP waits for placet serve, and the rest for placet resume.")
@@ -23,12 +23,12 @@ func (a *app) lookDaemon(ctx context.Context, f *findings) {
 	ctx, cancel := context.WithTimeout(ctx, patienceOfDoctor)
 	defer cancel()
 	if err := c.Ready(ctx); err != nil {
-		f.failed("daemon", err)
+		f.failed("daemon", a.inOurWords(c, err))
 		return
 	}
 	who, err := c.Whoami(ctx)
 	if err != nil {
-		f.failed("daemon", err)
+		f.failed("daemon", a.inOurWords(c, err))
 		return
 	}
 	f.ok("daemon", "It is ready, and takes us for %s with scope %s.", who.Principal, who.Scope)

@@ -48,6 +48,11 @@ func (e *eventsCommand) run(ctx context.Context, given string) error {
 	if err != nil {
 		return err
 	}
+	if jobID, ok := strings.CutPrefix(stream, string(decision.OwnerJob)+":"); ok {
+		if err := e.takeIn(ctx, st, jobID); err != nil && !errors.Is(err, decision.ErrNotFound) {
+			return err
+		}
+	}
 	cursor := event.Cursor(e.after)
 	for {
 		page, err := event.Read(ctx, st, stream, cursor, 0)

@@ -495,16 +495,28 @@ func (e *every) fresh(t *testing.T, line []string) []string {
 	return out
 }
 
-// piped runs a line with its output in pipes: both together are what it printed.
+// piped runs a line on a copy of the store.
 func (e *every) piped(t *testing.T, line []string) (string, int) {
 	t.Helper()
+	return piped(t, e.fresh(t, line), e.stdin())
+}
+
+// atTerminal does so with a terminal on both sides.
+func (e *every) atTerminal(t *testing.T, line []string) string {
+	t.Helper()
+	return atTerminal(t, e.fresh(t, line), e.stdin())
+}
+
+// piped runs a line with its output in pipes: both together are what it printed.
+func piped(t *testing.T, line []string, in string) (string, int) {
+	t.Helper()
 	var out bytes.Buffer
-	code := cli.Run(t.Context(), e.fresh(t, line), cli.Streams{In: strings.NewReader(e.stdin()), Out: &out, Err: &out})
+	code := cli.Run(t.Context(), line, cli.Streams{In: strings.NewReader(in), Out: &out, Err: &out})
 	return out.String(), code
 }
 
 // atTerminal runs a line with a terminal on both sides.
-func (e *every) atTerminal(t *testing.T, line []string) string {
+func atTerminal(t *testing.T, line []string, in string) string {
 	t.Helper()
 	master, tty, err := pty.Open()
 	if err != nil {
@@ -517,7 +529,7 @@ func (e *every) atTerminal(t *testing.T, line []string) string {
 		defer close(done)
 		_, _ = out.ReadFrom(master) // ends with an error when the terminal is gone
 	}()
-	cli.Run(t.Context(), e.fresh(t, line), cli.Streams{In: strings.NewReader(e.stdin()), Out: tty, Err: tty})
+	cli.Run(t.Context(), line, cli.Streams{In: strings.NewReader(in), Out: tty, Err: tty})
 	tty.Close()
 	<-done
 	return strings.ReplaceAll(out.String(), "\r\n", "\n") // the terminal's own doing

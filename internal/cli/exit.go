@@ -67,6 +67,9 @@ func wrongUse(c *cobra.Command, err error) error {
 // wrongValue says how the value of a flag is written.
 func wrongValue(f *pflag.Flag, value string) error {
 	flag := "--" + f.Name
+	if s, ok := f.Value.(wholeSeconds); ok {
+		return s.refused(flag, value)
+	}
 	hint := "See --help."
 	switch f.Value.Type() {
 	case "bool":

@@ -8,9 +8,12 @@ import (
 	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/event"
+	"github.com/placet-dev/placet/httpapi"
 	"github.com/placet-dev/placet/internal/id"
+	"github.com/placet-dev/placet/job"
 	"github.com/placet-dev/placet/run"
 	"github.com/placet-dev/placet/store"
+	"github.com/placet-dev/placet/token"
 	"github.com/placet-dev/placet/txn"
 )
 
@@ -21,6 +24,7 @@ var kinds = []struct{ prefix, name string }{
 	{id.Run, "run"},
 	{id.Job, "job"},
 	{id.Question, "question"},
+	{id.Token, "token"},
 	{id.Step, "step"},
 	{id.Event, "event"},
 }
@@ -42,7 +46,7 @@ const maxCandidates = 5
 // that the command takes. From then on whatever this command prints hides the
 // secrets of what the id names.
 func (a *app) find(ctx context.Context, st *store.Store, given string, wanted ...string) (string, error) {
-	found, err := complete(ctx, st, given, wanted)
+	found, err := complete(given, wanted, func(prefix string) ([]string, error) { return beginning(ctx, st, prefix, given) })
 	if err != nil {
 		return "", err
 	}
@@ -69,27 +73,20 @@ func (a *app) find(ctx context.Context, st *store.Store, given string, wanted ..
 	return found, nil
 }
 
-func complete(ctx context.Context, st *store.Store, given string, wanted []string) (string, error) {
+// complete makes a whole id of one that was given, of one of the wanted kinds. list is
+// asked for those of a kind that begin so.
+func complete(given string, wanted []string, list func(prefix string) ([]string, error)) (string, error) {
 	prefix, name := kindOf(given)
-	begins := strings.Join(slices.DeleteFunc(slices.Clone(wanted), func(w string) bool {
-		return len(wanted) > 1 && w != id.Approval && w != id.Call && w != id.Run // no command completes the ids of those yet
-	}), ", ")
-	if i := strings.LastIndex(begins, ", "); i >= 0 {
-		begins = begins[:i] + " or" + begins[i+1:]
-	}
-	ok := false
-	for _, w := range wanted {
-		ok = ok || prefix == w
-	}
+	begins := "Here an id begins with " + either(wanted) + "."
 	switch {
 	case prefix == "":
-		return "", decision.ErrNotFound.Say("%s is not an id.", quote(given)).Hint("Here an id begins with %s.", begins)
-	case !ok:
-		return "", decision.ErrUsage.Say("%s is the id of %s.", given, withArticle(name)).Hint("Here an id begins with %s.", begins)
+		return "", decision.ErrNotFound.Say("%s is not an id.", quote(given)).Hint("%s", begins)
+	case !slices.Contains(wanted, prefix):
+		return "", decision.ErrUsage.Say("%s is the id of %s.", given, withArticle(name)).Hint("%s", begins)
 	case id.Has(prefix, given):
 		return given, nil
 	}
-	found, err := beginning(ctx, st, prefix, given)
+	found, err := list(prefix)
 	switch {
 	case err != nil:
 		return "", err
@@ -101,6 +98,14 @@ func complete(ctx context.Context, st *store.Store, given string, wanted []strin
 	return found[0], nil
 }
 
+// either lists words of which one is meant.
+func either(words []string) string {
+	if last := len(words) - 1; last > 0 {
+		return strings.Join(words[:last], ", ") + " or " + words[last]
+	}
+	return strings.Join(words, "")
+}
+
 // wholly refuses to decide by a part of an id where nobody is shown first whose it is:
 // what stands behind the beginning may be empty, and then it is whatever is there.
 func wholly(given, found string) error {
@@ -108,6 +113,18 @@ func wholly(given, found string) error {
 		return nil
 	}
 	return decision.ErrUsage.Say("Nothing is decided unasked by a part of an id.").Hint("Give all of it: %s.", found)
+}
+
+// listsOf is the command that lists a kind.
+var listsOf = map[string]string{id.Job: "placet job list", id.Question: "placet decisions", id.Token: "placet token list"}
+
+// anyOfAKind refuses to act on what a bare prefix names: whatever there is.
+func anyOfAKind(given string) error {
+	if lists, ok := listsOf[given]; ok {
+		_, name := kindOf(given)
+		return decision.ErrUsage.Say("%s begins the id of every %s.", given, name).Hint("Give more of it; %s lists them.", lists)
+	}
+	return nil
 }
 
 func ambiguous(given, name string, found []string) error {
@@ -121,31 +138,87 @@ func ambiguous(given, name string, found []string) error {
 
 // beginning lists ids of a kind that begin so, newest first, one more than is shown.
 func beginning(ctx context.Context, st *store.Store, prefix, given string) (found []string, err error) {
-	err = txn.View(ctx, st, func(tx run.Tx) error {
-		found = nil
-		switch prefix {
-		case id.Approval:
-			ds, err := tx.Decisions(decision.Query{Space: event.MainSpace, Type: decision.Approval, Prefix: given, Limit: maxCandidates + 1})
-			for _, d := range ds {
-				found = append(found, d.ID)
-			}
-			return err
-		case id.Call:
-			cs, err := tx.Calls(call.Query{Space: event.MainSpace, Prefix: given, Limit: maxCandidates + 1})
-			for _, c := range cs {
-				found = append(found, c.ID)
-			}
-			return err
-		case id.Run:
-			rs, err := tx.Runs(run.Query{Space: event.MainSpace, Prefix: given, Limit: maxCandidates + 1})
-			for _, r := range rs {
-				found = append(found, r.ID)
-			}
-			return err
+	const limit = maxCandidates + 1
+	switch prefix {
+	case id.Token:
+		ts, err := token.List(ctx, st, token.Query{Space: event.MainSpace, Prefix: given, Limit: limit})
+		for _, t := range ts {
+			found = append(found, t.ID)
 		}
-		return nil // no command completes the ids of other kinds yet
+		return found, err
+	case id.Job, id.Question:
+		err := txn.View(ctx, st, func(tx job.Tx) (err error) {
+			found, err = beginningOfJobs(tx, prefix, given, limit)
+			return err
+		})
+		return found, err
+	}
+	err = txn.View(ctx, st, func(tx run.Tx) (err error) {
+		found, err = beginningOfRuns(tx, prefix, given, limit)
+		return err
 	})
 	return found, err
+}
+
+func beginningOfJobs(tx job.Tx, prefix, given string, limit int) (found []string, err error) {
+	if prefix == id.Question {
+		return decisions(tx, decision.Question, given, limit)
+	}
+	js, err := tx.Jobs(job.Query{Space: event.MainSpace, Prefix: given, Limit: limit})
+	for _, j := range js {
+		found = append(found, j.ID)
+	}
+	return found, err
+}
+
+func beginningOfRuns(tx run.Tx, prefix, given string, limit int) (found []string, err error) {
+	switch prefix {
+	case id.Approval:
+		return decisions(tx, decision.Approval, given, limit)
+	case id.Call:
+		cs, err := tx.Calls(call.Query{Space: event.MainSpace, Prefix: given, Limit: limit})
+		for _, c := range cs {
+			found = append(found, c.ID)
+		}
+		return found, err
+	case id.Run:
+		rs, err := tx.Runs(run.Query{Space: event.MainSpace, Prefix: given, Limit: limit})
+		for _, r := range rs {
+			found = append(found, r.ID)
+		}
+		return found, err
+	}
+	return nil, nil // no command completes the ids of other kinds
+}
+
+func decisions(tx decision.Tx, of decision.Type, given string, limit int) (found []string, err error) {
+	ds, err := tx.Decisions(decision.Query{Space: event.MainSpace, Type: of, Prefix: given, Limit: limit})
+	for _, d := range ds {
+		found = append(found, d.ID)
+	}
+	return found, err
+}
+
+// jobID completes the id of a job at a daemon.
+func (d reached) jobID(ctx context.Context, given string) (string, error) {
+	return complete(given, []string{id.Job}, func(string) (found []string, err error) {
+		l, err := d.Jobs(ctx, httpapi.JobQuery{Prefix: given, Limit: maxCandidates + 1})
+		for _, j := range l.Jobs {
+			found = append(found, j.JobID)
+		}
+		return found, err
+	})
+}
+
+// questionID completes the id of a question at a daemon.
+func (d reached) questionID(ctx context.Context, given string) (string, error) {
+	return complete(given, []string{id.Question}, func(string) (found []string, err error) {
+		l, err := d.Questions(ctx, httpapi.QuestionQuery{Prefix: given, Limit: maxCandidates + 1})
+		for _, q := range l.Decisions {
+			found = append(found, q.DecisionID)
+		}
+		return found, err
+	})
 }
 
 func withArticle(noun string) string {

@@ -35,6 +35,7 @@ type succeededObject struct {
 	RunID  string          `json:"run_id"`
 	Result json.RawMessage `json:"result"`
 	editedObject
+	Where place `json:"where"`
 }
 
 // editedObject is what ran, where a reviewer edited it.
@@ -55,6 +56,7 @@ type pendingObject struct {
 	Digest     string      `json:"digest"`
 	ExpiresAt  string      `json:"expires_at,omitempty"`
 	Kind       string      `json:"kind,omitempty"` // only where the call may have run already
+	Where      place       `json:"where"`
 }
 
 type unknownObject struct {
@@ -65,6 +67,7 @@ type unknownObject struct {
 	Kind       call.Kind   `json:"kind,omitempty"`
 	Message    string      `json:"message,omitempty"`
 	editedObject
+	Where place `json:"where"`
 }
 
 type failedObject struct {
@@ -73,6 +76,7 @@ type failedObject struct {
 	Kind    call.Kind   `json:"kind,omitempty"`
 	Message string      `json:"message,omitempty"`
 	editedObject
+	Where place `json:"where"`
 }
 
 // stamp is a time as every door writes it; empty for none.

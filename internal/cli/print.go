@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"unicode"
+
+	"golang.org/x/text/width"
 
 	"github.com/placet-dev/placet/internal/display"
 )
@@ -107,7 +110,7 @@ func (t *table) print() {
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}
-			widths[i] = max(widths[i], len([]rune(c)))
+			widths[i] = max(widths[i], columns(c))
 		}
 	}
 	for _, r := range t.rows {
@@ -115,11 +118,25 @@ func (t *table) print() {
 		for i, c := range r {
 			b.WriteString(c)
 			if i < len(r)-1 {
-				b.WriteString(strings.Repeat(" ", widths[i]-len([]rune(c))+2))
+				b.WriteString(strings.Repeat(" ", widths[i]-columns(c)+2))
 			}
 		}
 		t.a.say("%s", safe(strings.TrimRight(b.String(), " ")))
 	}
+}
+
+// columns is how many columns of a terminal a text takes that is fit to be shown.
+func columns(s string) (n int) {
+	for _, r := range s {
+		switch k := width.LookupRune(r).Kind(); {
+		case unicode.Is(unicode.M, r): // it sits on the one before
+		case k == width.EastAsianWide || k == width.EastAsianFullwidth:
+			n += 2
+		default:
+			n++
+		}
+	}
+	return n
 }
 
 // count is a number with its noun.

@@ -7,23 +7,23 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/placet-dev/placet/canon"
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/httpapi"
 )
 
 func newAskCommand(a *app) *cobra.Command {
 	var q httpapi.Asking
-	var timeout time.Duration
 	c := &cobra.Command{
 		Use:   "ask JOB PROMPT",
 		Short: "Ask people something for a job",
 		Long: `Stores a question and ends: it prints the question's id and the cursor from which
 placet job wait waits for the answer.`,
 		Example: `  placet ask "$PLACET_JOB_ID" "Continue past epoch 40?" --option yes --option no`,
-		Args:    cobra.ExactArgs(2),
-		RunE: a.asked(func(ctx context.Context, c *httpapi.Client, args []string) error {
-			q.Prompt, q.TimeoutSeconds = args[1], int64(timeout/time.Second)
-			got, err := c.Ask(ctx, args[0], q)
+		Args:    twoArgs("a JOB", "a PROMPT"),
+		RunE: a.onJob(func(ctx context.Context, d reached, jobID string, rest []string) error {
+			q.Prompt = rest[0]
+			got, err := d.Ask(ctx, jobID, q)
 			if err != nil {
 				return err
 			}
@@ -38,30 +38,47 @@ placet job wait waits for the answer.`,
 	}
 	f := c.Flags()
 	f.StringArrayVar(&q.Options, "option", nil, "what can be answered; may be repeated (default approve and deny)")
-	f.DurationVar(&timeout, "timeout", 0, "how long it may wait (default for ever)")
+	secondsFlag(c, &q.TimeoutSeconds, "timeout", time.Second, decision.MaxTimeout, "how long a `TIME` it may wait (default for ever)")
 	f.StringVar(&q.IdempotencyKey, "idempotency-key", "", "`KEY` by which the same question again is no second one")
 	return c
 }
 
+// questionStatuses are those that a question can have.
+var questionStatuses = []decision.Status{decision.Pending, decision.Resolved, decision.Withdrawn, decision.Expired}
+
 func newDecisionsCommand(a *app) *cobra.Command {
-	var job, status string
+	var q httpapi.QuestionQuery
+	var of, status string
 	c := &cobra.Command{
 		Use:   "decisions",
 		Short: "List the questions of jobs, newest first",
 		Args:  noArgs,
-		RunE: a.asked(func(ctx context.Context, c *httpapi.Client, _ []string) error {
-			return a.listQuestions(ctx, c, job, status)
+		PreRunE: func(*cobra.Command, []string) error {
+			if status == "all" {
+				return nil
+			}
+			return oneOf("status", status, questionStatuses, &q.Status)
+		},
+		RunE: a.asked(func(ctx context.Context, d reached, _ []string) (err error) {
+			if of != "" {
+				if q.JobID, err = d.jobID(ctx, of); err != nil {
+					return err
+				}
+			}
+			return a.listQuestions(ctx, d, q)
 		}),
 	}
-	c.Flags().StringVar(&job, "job", "", "only those of this `JOB`")
-	c.Flags().StringVar(&status, "status", "pending", "pending, resolved, withdrawn, expired or all")
+	c.Flags().StringVar(&of, "job", "", "only those of this `JOB`")
+	c.Flags().StringVar(&status, "status", "pending", "`WORD`: pending, resolved, withdrawn, expired or all")
 	return c
 }
 
-func (a *app) listQuestions(ctx context.Context, c *httpapi.Client, job, status string) error {
-	t := a.table("id", "status", "job", "asks", "options")
-	for after := ""; ; {
-		l, err := c.Questions(ctx, httpapi.QuestionQuery{JobID: job, Status: decision.Status(status), After: after, Limit: jobsShown})
+func (a *app) listQuestions(ctx context.Context, d reached, q httpapi.QuestionQuery) error {
+	q.Limit = listedAtOnce
+	t := a.table("id", "status", "asked", "asks", "options or answer", "job")
+	var waiting []httpapi.Question
+	for {
+		l, err := d.Questions(ctx, q)
 		if err != nil {
 			return err
 		}
@@ -70,14 +87,27 @@ func (a *app) listQuestions(ctx context.Context, c *httpapi.Client, job, status 
 				a.emit(q)
 				continue
 			}
-			t.row(q.DecisionID, string(q.Status), q.JobID, a.mask.Text(q.Prompt), a.mask.Text(strings.Join(q.Options, ", ")))
+			t.row(q.DecisionID, string(q.Status), ago(time.Now(), q.CreatedAt), startOf(a.mask.Text(q.Prompt), 48), startOf(a.mask.Text(optionsOrAnswer(q)), 40), q.JobID)
+			if q.Status == decision.Pending {
+				waiting = append(waiting, q)
+			}
 		}
-		if after = l.Next; after == "" {
+		if q.After = l.Next; q.After == "" {
 			break
 		}
 	}
 	t.list()
+	if len(waiting) > 0 && !a.json {
+		a.note("Answer: %s", own(a.answerLine(waiting[0])))
+	}
 	return nil
+}
+
+func optionsOrAnswer(q httpapi.Question) string {
+	if q.Status == decision.Resolved {
+		return string(q.Choice) + by(q.By)
+	}
+	return strings.Join(q.Options, ", ")
 }
 
 func newResolveCommand(a *app) *cobra.Command {
@@ -86,19 +116,26 @@ func newResolveCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "resolve DECISION CHOICE",
 		Short: "Answer a question of a job",
-		Args:  cobra.ExactArgs(2),
-		RunE: a.asked(func(ctx context.Context, c *httpapi.Client, args []string) (err error) {
-			q, err := c.GetQuestion(ctx, args[0])
+		Args:  twoArgs("a DECISION", "a CHOICE"),
+		RunE: a.asked(func(ctx context.Context, d reached, args []string) (err error) {
+			if err := anyOfAKind(args[0]); err != nil {
+				return err
+			}
+			decisionID, err := d.questionID(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			q, err := d.GetQuestion(ctx, decisionID)
 			if err != nil {
 				return err
 			}
 			if input != "" {
-				if r.Input, err = a.readArgs(input); err != nil {
+				if r.Input, err = a.readInput(input); err != nil {
 					return err
 				}
 			}
 			r.Choice = args[1]
-			if q, err = c.Resolve(ctx, q.JobID, q.DecisionID, r); err != nil {
+			if q, err = d.Resolve(ctx, q.JobID, q.DecisionID, r); err != nil {
 				return err
 			}
 			if a.json {
@@ -114,4 +151,17 @@ func newResolveCommand(a *app) *cobra.Command {
 	f.StringVar(&r.Note, "note", "", "`TEXT` that is kept with the answer")
 	f.StringVar(&input, "input", "", "what the form asks for, as `JSON`, @FILE, or -")
 	return c
+}
+
+// readInput is the value of --input. What is no JSON is refused here, where the place in
+// it can be said.
+func (a *app) readInput(given string) ([]byte, error) {
+	b, err := a.readArgs(given)
+	if err != nil {
+		return nil, err
+	}
+	if err := canon.Valid(b); err != nil {
+		return nil, badJSON("The input", err)
+	}
+	return b, nil
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/placet-dev/placet/call"
@@ -123,6 +124,7 @@ func (p page) approvalFacts(s shownApproval, req request.Request) []fact {
 		{"about", p.foreign(req.Tool.Description)},
 		{"effect", own(req.Tool.SideEffect)},
 		{"runs", p.foreign(req.Tool.Implementation)},
+		{"", own(unpinned(req.Tool.Implementation))},
 		{"kind", p.foreign(d.Kind)},
 		{"replaces", own(s.replacedWords())},
 		{"asked", own(stamp(d.CreatedAt) + by(d.RequestedBy))},
@@ -151,6 +153,14 @@ func (p page) approvalFacts(s shownApproval, req request.Request) []fact {
 		fact{"note", p.foreign(d.Note)},
 		fact{"good until", own(stamp(d.GrantExpiresAt))},
 		fact{"used", own(stamp(d.ConsumedAt))})
+}
+
+// unpinned says what a yes does not cover where a program is named and not pinned.
+func unpinned(implementation string) string {
+	if !strings.HasPrefix(implementation, "exec ") || strings.HasPrefix(implementation, "exec sha256:") {
+		return ""
+	}
+	return "A yes covers this command line, not what its files hold when it runs; pin: true in placet.yaml covers that, too."
 }
 
 func (s shownApproval) replacedWords() string {

@@ -310,10 +310,11 @@ func (a *app) cancelRun(ctx context.Context, given, by, note string) error {
 	if a.json {
 		r, err := readRun(ctx, st, runID)
 		if err == nil {
-			a.emit(a.runObject(r, false))
+			a.emit(placedRun{a.runObject(r, false), thisProcess})
 		}
 		return err
 	}
 	a.say("Run %s is cancelled.", own(runID))
+	a.sayWhere(thisProcess, "")
 	return nil
 }

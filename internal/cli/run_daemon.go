@@ -13,17 +13,25 @@ func (w working) leave(ctx context.Context, goal string, limits run.Limits, ref 
 	if err != nil {
 		return err
 	}
-	if _, err := w.client(); errors.Is(err, errNoDaemon) {
-		w.note("No daemon serves this store now: %s", own(w.withGlobals("serve")))
-	}
+	w.noteAbsentDaemon()
 	if w.json {
 		o, err := readRun(ctx, w.store, r.ID)
 		if err == nil {
-			w.emit(w.runObject(o, false))
+			w.emit(placedRun{w.runObject(o, false), theDaemon})
 		}
 		return err
 	}
 	w.say("Run %s is left to the daemon.", own(r.ID))
 	w.say("Follow it: %s", own(w.withGlobals("events", "run:"+r.ID, "--follow")))
+	if d, err := w.reach(); err == nil {
+		w.sayWhere(theDaemon, d.at)
+	}
 	return nil
+}
+
+// noteAbsentDaemon tells people that nobody goes on with a daemon's work for now.
+func (a *app) noteAbsentDaemon() {
+	if _, err := a.reach(); errors.Is(err, errNoDaemon) {
+		a.note("No daemon serves this store now: %s", own(a.withGlobals("serve")))
+	}
 }

@@ -124,9 +124,10 @@ func (a *app) tellRun(ctx context.Context, st *store.Store, runID string) error 
 		return err
 	}
 	if a.json {
-		a.emit(a.runObject(w, false))
+		a.emit(placedRun{a.runObject(w, false), thisProcess})
 	} else {
 		a.sayRun(w)
+		a.sayWhere(thisProcess, "")
 	}
 	switch w.Status {
 	case run.Completed:
@@ -135,6 +136,12 @@ func (a *app) tellRun(ctx context.Context, st *store.Store, runID string) error 
 		return exitCode(exitParked)
 	}
 	return exitCode(exitFailed)
+}
+
+// placedRun is a run with where it was worked on.
+type placedRun struct {
+	run.Object
+	Where place `json:"where"`
 }
 
 func (a *app) sayRun(w wholeRun) {

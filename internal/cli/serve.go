@@ -32,6 +32,12 @@ see placet token create.`,
 		Example: `  placet serve
   placet token create --scope agent --name ci`,
 		Args: noArgs,
+		PreRunE: func(c *cobra.Command, _ []string) error {
+			if s.grantTTL <= 0 {
+				return use("--grant-ttl has to be longer than nothing: a yes could never be used.", "Write it like --grant-ttl 90m.")
+			}
+			return nil
+		},
 		RunE: func(c *cobra.Command, _ []string) error { return s.run(c.Context()) },
 	}
 	f := c.Flags()

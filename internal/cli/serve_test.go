@@ -3,6 +3,7 @@ package cli_test
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -19,6 +20,7 @@ import (
 	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/httpapi"
 	"github.com/placet-dev/placet/internal/daemon"
+	"github.com/placet-dev/placet/job"
 	"github.com/placet-dev/placet/run"
 	"github.com/placet-dev/placet/token"
 )
@@ -26,9 +28,10 @@ import (
 // served is the real program, serving the world's store.
 type served struct {
 	*world
-	cmd *exec.Cmd
-	err *bytes.Buffer
-	at  struct {
+	cmd  *exec.Cmd
+	err  *bytes.Buffer
+	home *httpapi.Client
+	at   struct {
 		URL, Socket string
 		PID         int
 		TokenFile   string `json:"token_file"`
@@ -53,11 +56,30 @@ func (w *world) serve(more ...string) *served {
 		_ = s.cmd.Wait()
 		w.t.Fatalf("it does not serve: %v %s %s", err, line, s.err)
 	}
+	secret, err := os.ReadFile(s.at.TokenFile)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	s.home = httpapi.NewSocketClient(s.at.Socket, strings.TrimSpace(string(secret)))
+	w.t.Cleanup(s.stopJobs)
 	return s
+}
+
+// stopJobs ends the jobs that a test leaves: they would outlive it.
+func (s *served) stopJobs() {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	l, _ := s.home.Jobs(ctx, httpapi.JobQuery{Status: job.Running, Limit: 500}) // where the daemon is gone there is nobody to ask
+	for _, j := range l.Jobs {
+		_, _ = s.home.StopJob(ctx, j.JobID, httpapi.Stopping{KillAfterSeconds: 1})
+	}
 }
 
 func (s *served) end(sig os.Signal) {
 	s.t.Helper()
+	if sig == syscall.SIGTERM {
+		s.stopJobs()
+	}
 	if err := s.cmd.Process.Signal(sig); err != nil {
 		s.t.Fatal(err)
 	}
@@ -354,7 +376,7 @@ func TestServeJobs(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &q); err != nil || q.JobID != j.JobID || q.Prompt != "Go on?" {
 		t.Fatalf("%s %v", out, err)
 	}
-	if list, _, _ := w.run("job", "list"); !strings.Contains(list, "asks a question") {
+	if list, _, _ := w.run("job", "list"); !strings.Contains(list, "asks: Go on?") {
 		t.Errorf("listed: %s", list)
 	}
 	if _, stderr, code := w.run("resolve", q.DecisionID, "0"); code != 0 {

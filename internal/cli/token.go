@@ -9,6 +9,7 @@ import (
 	"github.com/placet-dev/placet/internal/id"
 	"github.com/placet-dev/placet/store"
 	"github.com/placet-dev/placet/token"
+	"github.com/placet-dev/placet/txn"
 )
 
 func newTokenCommand(a *app) *cobra.Command {
@@ -127,7 +128,10 @@ func newTokenRevokeCommand(a *app) *cobra.Command {
 }
 
 func (a *app) revokeToken(ctx context.Context, st *store.Store, given string) error {
-	found, err := a.findToken(ctx, st, given)
+	if err := anyOfAKind(given); err != nil {
+		return err
+	}
+	found, err := a.find(ctx, st, given, id.Token)
 	if err != nil {
 		return err
 	}
@@ -143,26 +147,28 @@ func (a *app) revokeToken(ctx context.Context, st *store.Store, given string) er
 	return nil
 }
 
-// findToken completes an id of which the beginning was given.
-func (a *app) findToken(ctx context.Context, st *store.Store, given string) (string, error) {
-	if id.Has(id.Token, given) {
-		return given, nil
+func (a *app) showToken(ctx context.Context, st *store.Store, tokenID string) error {
+	var t token.Token
+	err := txn.View(ctx, st, func(tx token.Tx) (err error) {
+		t, err = tx.Token(tokenID)
+		return err
+	})
+	if err != nil {
+		return err
 	}
-	if len(given) <= len(id.Token) || given[:len(id.Token)] != id.Token {
-		return "", token.ErrNotFound.Say("%s is not the id of a token.", quote(given)).Hint("Here an id begins with %s.", id.Token)
+	if a.json {
+		a.emitMasked(encode(t.Object()))
+		return nil
 	}
-	ts, err := token.List(ctx, st, token.Query{Space: event.MainSpace, Prefix: given, Limit: maxCandidates + 1})
-	var found []string
-	for _, t := range ts {
-		found = append(found, t.ID)
-	}
-	switch {
-	case err != nil:
-		return "", err
-	case len(found) == 0:
-		return "", token.ErrNotFound.Say("No token has an id that begins with %s.", given)
-	case len(found) > 1:
-		return "", ambiguous(given, "token", found)
-	}
-	return found[0], nil
+	a.say("Token %s", own(t.ID))
+	p := page{a: a, to: a.out, mask: a.mask}
+	p.facts([]fact{
+		{"scope", own(t.Scope)},
+		{"name", own(t.Name)},
+		{"principal", own(t.Principal)},
+		{"job", own(t.JobID)},
+		{"created", own(stamp(t.CreatedAt))},
+		{"revoked", own(stamp(t.RevokedAt))},
+	})
+	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/decision"
+	"github.com/placet-dev/placet/httpapi"
 	"github.com/placet-dev/placet/internal/id"
 	"github.com/placet-dev/placet/store"
 )
@@ -16,9 +17,9 @@ func newWithdrawCommand(a *app) *cobra.Command {
 	var flags answerFlags
 	c := &cobra.Command{
 		Use:   "withdraw ID",
-		Short: "Take back a call that has not run yet",
+		Short: "Take back a call that has not run yet, or a job's question",
 		Long: `Withdraws a pending approval, or takes back a yes that nobody has acted on: its call
-is cancelled and never runs.`,
+is cancelled and never runs. Of a question that is withdrawn its job hears that nobody answers.`,
 		Args: oneArg("ID", ""),
 	}
 	flags.add(c)
@@ -29,9 +30,15 @@ is cancelled and never runs.`,
 			return err
 		}
 		defer st.Close()
-		found, err := a.find(ctx, st, args[0], id.Approval, id.Call)
+		if err := anyOfAKind(args[0]); err != nil {
+			return err
+		}
+		found, err := a.find(ctx, st, args[0], id.Approval, id.Call, id.Question)
 		if err != nil {
 			return err
+		}
+		if strings.HasPrefix(found, id.Question) {
+			return a.withdrawQuestion(c, st, found, flags)
 		}
 		if strings.HasPrefix(found, id.Call) {
 			k, err := readCall(ctx, st, found)
@@ -79,4 +86,20 @@ func withdrawGranted(ctx context.Context, st *store.Store, approvalID, by, note 
 	}
 	s, err = readApproval(ctx, st, approvalID)
 	return s.Decision, err
+}
+
+func (a *app) withdrawQuestion(c *cobra.Command, st *store.Store, decisionID string, flags answerFlags) error {
+	d, err := readQuestion(c.Context(), st, decisionID)
+	if err != nil {
+		return err
+	}
+	if d, err = operator(st).WithdrawQuestion(c.Context(), d.Owner.ID, d.ID, flags.name(c), flags.note); err != nil {
+		return err
+	}
+	if a.json {
+		a.emit(httpapi.QuestionObject(d))
+		return nil
+	}
+	a.say("Question %s is withdrawn.", own(d.ID))
+	return nil
 }

@@ -1,0 +1,165 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/placet-dev/placet/decision"
+	"github.com/placet-dev/placet/httpapi"
+	"github.com/placet-dev/placet/internal/daemon"
+	"github.com/placet-dev/placet/job"
+	"github.com/placet-dev/placet/store"
+	"github.com/placet-dev/placet/txn"
+)
+
+// tellJob prints a job as it stands.
+func (a *app) tellJob(j httpapi.Job, err error) error {
+	if err != nil {
+		return err
+	}
+	if a.json {
+		a.emit(j)
+		return nil
+	}
+	a.sayJob(j)
+	return nil
+}
+
+func (a *app) sayJob(j httpapi.Job) {
+	a.say("Job %s %s", own(j.JobID), own(j.Status))
+	p := page{a: a, to: a.out, mask: a.mask}
+	exit, limit, paused, trigger, asks := "", "", "", "", ""
+	if j.ExitCode != nil {
+		exit = fmt.Sprint(*j.ExitCode)
+	}
+	if j.TimeoutSeconds > 0 {
+		limit = wholeSeconds{n: &j.TimeoutSeconds}.String()
+	}
+	if j.Paused {
+		paused = "it does not start until " + a.withGlobals("job", "resume", j.JobID)
+	}
+	if t := j.Trigger; t != nil {
+		trigger = "starts when " + t.JobID + " is " + string(t.Status)
+	}
+	if j.PendingDecisions > 0 {
+		asks = fmt.Sprintf("%d: %s", j.PendingDecisions, a.withGlobals("decisions", "--job", j.JobID))
+	}
+	p.facts([]fact{
+		{"name", p.foreign(j.Name)},
+		{"command", p.foreign(commandLine(j))},
+		{"in", p.foreign(j.Cwd)},
+		{"tags", p.foreign(strings.Join(j.Tags, ", "))},
+		{"started by", own(j.Principal)},
+		{"created", own(j.CreatedAt)},
+		{"paused", own(paused)},
+		{"trigger", own(trigger)},
+		{"started", own(j.StartedAt)},
+		{"ended", own(j.EndedAt)},
+		{"time limit", own(limit)},
+		{"exit code", own(exit)},
+		{"why", p.foreign(j.FailureReason)},
+		{"questions", own(asks)},
+		{"done", own(bar(j))},
+		{"progress", p.document(string(j.Progress))},
+	})
+}
+
+// commandLine is a job's command as a shell would take it.
+func commandLine(j httpapi.Job) string {
+	if j.Shell != "" {
+		return j.Shell
+	}
+	words := make([]string, len(j.Command))
+	for i, w := range j.Command {
+		words[i] = shellWord(w)
+	}
+	return strings.Join(words, " ")
+}
+
+// showJob shows a job from the store. Where no daemon does it, what its runner has left
+// is taken in first (spec 3.1).
+func (a *app) showJob(ctx context.Context, st *store.Store, jobID string) error {
+	if err := a.takeIn(ctx, st, jobID); err != nil {
+		return err
+	}
+	j, err := readJob(ctx, st, jobID)
+	return a.tellJob(httpapi.JobObject(j), err)
+}
+
+func readJob(ctx context.Context, st *store.Store, jobID string) (j job.Job, err error) {
+	err = txn.View(ctx, st, func(tx job.Tx) error {
+		j, err = tx.Job(jobID)
+		return err
+	})
+	return j, err
+}
+
+// takeIn brings a running job up to date, unless a daemon serves the store. It starts
+// nothing: what a job is started with is the daemon's to give.
+func (a *app) takeIn(ctx context.Context, st *store.Store, jobID string) error {
+	j, err := readJob(ctx, st, jobID)
+	if err != nil || j.Status != job.Running {
+		return err
+	}
+	path, err := a.dbPath()
+	if err != nil {
+		return err
+	}
+	h, err := daemon.HomeOf(path)
+	if err != nil || h.Served() || h.JobsDir() != j.Home {
+		return err
+	}
+	mine, err := a.write(ctx)
+	if err != nil {
+		a.note("What the job's runner left was not taken in: %s", faultOf(err).Message)
+		return nil
+	}
+	defer mine.Close()
+	s := job.NewSupervisor(job.Config{Store: mine, Dir: h.JobsDir(), Program: []string{program()}, Log: a.logger()})
+	_, err = s.Get(ctx, jobID)
+	return err
+}
+
+// showQuestion shows a question from the store.
+func (a *app) showQuestion(ctx context.Context, st *store.Store, decisionID string) error {
+	d, err := readQuestion(ctx, st, decisionID)
+	if err != nil {
+		return err
+	}
+	q := httpapi.QuestionObject(d)
+	if a.json {
+		a.emit(q)
+		return nil
+	}
+	a.say("Question %s %s", own(q.DecisionID), own(q.Status))
+	p := page{a: a, to: a.out, mask: a.mask}
+	p.facts([]fact{
+		{"asks", p.foreign(q.Prompt)},
+		{"options", p.foreign(strings.Join(q.Options, ", "))},
+		{"form", p.document(string(q.Form))},
+		{"job", own(q.JobID)},
+		{"asked", own(q.CreatedAt + by(d.RequestedBy))},
+		{"expires", own(q.ExpiresAt)},
+		{"choice", p.foreign(string(q.Choice))},
+		{"input", p.document(string(q.Input))},
+		{"resolved", own(q.ResolvedAt + by(q.By))},
+		{"as", own(q.Principal)},
+		{"note", p.foreign(q.Note)},
+	})
+	if d.Status == decision.Pending && d.Open {
+		a.say("Answer it:  %s", own(a.answerLine(q)))
+	}
+	return nil
+}
+
+func readQuestion(ctx context.Context, st *store.Store, decisionID string) (d decision.Decision, err error) {
+	err = txn.View(ctx, st, func(tx decision.Tx) error {
+		d, err = tx.Decision(decisionID)
+		if err == nil && d.Type != decision.Question {
+			err = decision.ErrNotFound.Say("There is no question %s.", decisionID)
+		}
+		return err
+	})
+	return d, err
+}
