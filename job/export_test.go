@@ -1,4 +1,12 @@
 package job
 
+import "time"
+
+// ForceAfter is how long a runner may take beyond the command's patience.
+const ForceAfter = forceAfter
+
+// SetBeginPatience bounds how long a runner takes to start the command.
+func (s *Supervisor) SetBeginPatience(d time.Duration) { s.beginPatience = d }
+
 // Wait4Runners waits until the runners that s started are collected.
 func (s *Supervisor) Wait4Runners() { s.runners.Wait() }

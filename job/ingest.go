@@ -199,26 +199,6 @@ func launcherLives(j Job) bool {
 	return err == nil && who != process.Self() && process.Alive(who)
 }
 
-// passStop tells the runner that the job is to end, once for each patience.
-func (s *Supervisor) passStop(ctx context.Context, j Job, d launchDir) error {
-	if j.StopBy == "" || j.Status != Running {
-		return nil
-	}
-	s.mu.Lock()
-	sent, ok := s.stopSent[j.Claim]
-	s.mu.Unlock()
-	if ok && sent <= j.KillAfter {
-		return nil
-	}
-	if err := d.ask(ctx, ctlRequest{Op: opStop, Claim: j.Claim, KillAfter: j.KillAfter}); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	s.stopSent[j.Claim] = j.KillAfter
-	s.mu.Unlock()
-	return nil
-}
-
 // takeEvents takes in the whole lines of the launch's events that are not in the
 // store yet, with the offset in the same transaction.
 func (s *Supervisor) takeEvents(ctx context.Context, j *Job, d launchDir) error {

@@ -85,8 +85,8 @@ type Job struct {
 	Began    time.Time // of the claim
 	Runner   string    // process that owns the command
 
-	StopBy    string // who wants it stopped; empty: nobody
-	StopAt    time.Time
+	StopBy    string    // who wants it stopped; empty: nobody
+	StopAt    time.Time // of the order whose patience ends first
 	KillAfter time.Duration
 
 	ExitCode int // of a command that ended by itself; -1: none

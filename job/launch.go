@@ -46,9 +46,9 @@ func randomText() string { return "-" + strings.ToLower(rand.Text()) }
 // went. The claim is held by this supervisor.
 func (s *Supervisor) launch(ctx context.Context, j Job) error {
 	why := s.startRunner(ctx, j)
-	lock := s.oneAtATime(j.ID)
-	lock.Lock()
-	defer lock.Unlock()
+	turn := s.oneAtATime(j.ID)
+	turn <- struct{}{}
+	defer turn.end()
 	if why == nil {
 		return s.bringIn(ctx, j.ID)
 	}
@@ -115,7 +115,9 @@ func (s *Supervisor) spawn(d launchDir, b []byte) (ready *os.File, err error) {
 	}
 	s.runners.Go(func() { _ = cmd.Wait() })
 	theirIn.Close()
+	_ = ourIn.SetWriteDeadline(time.Now().Add(s.beginPatience)) // it may hang before it reads
 	if _, err := ourIn.Write(b); err != nil {
+		_ = cmd.Process.Kill() // without its order it starts nothing
 		ready.Close()
 		return nil, fmt.Errorf("hand it its order: %w", err)
 	}
@@ -123,7 +125,7 @@ func (s *Supervisor) spawn(d launchDir, b []byte) (ready *os.File, err error) {
 }
 
 func (s *Supervisor) awaitReady(d launchDir, claim string, ready *os.File) error {
-	_ = ready.SetReadDeadline(time.Now().Add(beginPatience))
+	_ = ready.SetReadDeadline(time.Now().Add(s.beginPatience))
 	_, err := bufio.NewReader(ready).ReadString('\n')
 	if err == nil {
 		return nil

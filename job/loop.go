@@ -16,7 +16,7 @@ func (s *Supervisor) Loop(ctx context.Context) error {
 	tick := time.NewTicker(passEvery)
 	defer tick.Stop()
 	for {
-		if err := s.pass(ctx, func(j Job) { s.hear(ctx, j); s.conf.Alive() }); err != nil && ctx.Err() == nil {
+		if err := s.pass(ctx, &s.following, func(j Job) { s.hear(ctx, j); s.conf.Alive() }); err != nil && ctx.Err() == nil {
 			s.conf.Log.Error("a pass over the jobs failed; it is tried again", "error", err)
 		}
 		if err := s.sweepCleaned(ctx); err != nil && ctx.Err() == nil {

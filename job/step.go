@@ -267,13 +267,13 @@ func (j Job) stop(cmd Stop, now time.Time) (Change, error) {
 	switch {
 	case j.Status == "":
 		return Change{}, j.errState()
-	case j.Status.Terminal(), j.StopBy != "" && cmd.KillAfter >= j.KillAfter:
+	case j.Status.Terminal(), j.StopBy != "" && !now.Add(cmd.KillAfter).Before(j.StopAt.Add(j.KillAfter)):
 		return Change{Next: j, Repeated: true}, nil
 	}
 	if j.StopBy == "" {
-		j.StopBy, j.StopAt = cmd.By, now
+		j.StopBy = cmd.By
 	}
-	j.KillAfter = cmd.KillAfter
+	j.StopAt, j.KillAfter = now, cmd.KillAfter
 	if j.Status == Queued {
 		return j.ended(End{Status: Cancelled, ExitCode: -1, Failure: "It was stopped by " + j.StopBy + " before it began."}, now), nil
 	}

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/placet-dev/placet/internal/process"
+	"github.com/placet-dev/placet/txn"
 )
 
 // Stop ends a job: it is asked to end, killed after killAfter (0: ten seconds), and
@@ -29,10 +30,70 @@ func (s *Supervisor) Stop(ctx context.Context, id, by string, killAfter time.Dur
 	if err != nil || j.Status.Terminal() || !s.mine(j) {
 		return j, err
 	}
-	force := time.AfterFunc(killAfter+forceAfter, func() { s.kill(j, s.dir(j)) })
-	defer force.Stop()
 	return s.awaitEnd(ctx, j.ID)
 }
+
+// stopOrder is a stop that was passed on to a runner.
+type stopOrder struct {
+	until   time.Time // when its patience ends
+	sent    bool      // the runner has it
+	sending bool
+}
+
+// passStop carries a stop out, whoever wanted it and whether or not he still waits: the
+// runner is told, and killed where it does not end in time. The order lies in the row.
+// A runner that hangs takes little of the caller's time.
+func (s *Supervisor) passStop(ctx context.Context, j Job, d launchDir) error {
+	if j.StopBy == "" {
+		return nil
+	}
+	var now time.Time
+	if err := txn.View(ctx, s.conf.Store, func(tx Tx) error { now = s.clock(tx); return nil }); err != nil {
+		return err
+	}
+	until := j.StopAt.Add(j.KillAfter)
+	if now.After(until.Add(forceAfter)) {
+		s.kill(j, d)
+		return nil
+	}
+	if j.Status != Running { // it does not listen yet
+		return nil
+	}
+	s.mu.Lock()
+	o, told := s.stops[j.Claim]
+	told = told && !o.until.After(until)
+	if told && (o.sent || o.sending) {
+		s.mu.Unlock()
+		return nil
+	}
+	s.stops[j.Claim] = stopOrder{until: until, sending: true}
+	s.mu.Unlock()
+	done := make(chan struct{})
+	s.runners.Go(func() {
+		defer close(done)
+		err := d.ask(context.WithoutCancel(ctx), ctlRequest{Op: opStop, Claim: j.Claim, KillAfter: max(0, until.Sub(now))})
+		s.mu.Lock()
+		if s.stops[j.Claim].until.Equal(until) {
+			s.stops[j.Claim] = stopOrder{until: until, sent: err == nil}
+		}
+		s.mu.Unlock()
+		if err != nil {
+			s.conf.Log.Warn("a job's runner could not be told to stop; it is tried again", "job", j.ID, "error", err)
+		}
+	})
+	if !told { // most answer at once, and a caller that ends has told them then
+		timer := time.NewTimer(stopPatience)
+		defer timer.Stop()
+		select {
+		case <-done:
+		case <-timer.C:
+		}
+	}
+	return nil
+}
+
+// stopPatience is how long a look at a job waits for its runner to hear of a stop.
+const stopPatience = 200 * time.Millisecond
 
 // forceAfter is how long a runner may take beyond the command's patience.
 const forceAfter = 10 * time.Second
@@ -86,8 +147,11 @@ func (f *follower) wait(ctx context.Context, j Job, woken <-chan struct{}) error
 		f.connect(ctx, j)
 	}
 	var again <-chan time.Time
-	if f.news == nil {
+	switch {
+	case f.news == nil:
 		again = time.After(tryAgain)
+	case j.StopBy != "": // so that it is killed in time
+		again = time.After(passEvery)
 	}
 	select {
 	case <-ctx.Done():

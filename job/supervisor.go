@@ -77,12 +77,15 @@ func (c Config) Validate() error {
 type Supervisor struct {
 	conf   Config
 	misuse error
-	base   []string // the environment that every job gets
+
+	beginPatience time.Duration // of a launch
+	base          []string      // the environment that every job gets
 
 	mu        sync.Mutex
-	busy      map[string]*sync.Mutex // one ingest of a job at a time
-	followed  map[string]bool        // claims
-	stopSent  map[string]time.Duration
+	busy      map[string]turn      // one ingest of a job at a time
+	passing   map[string]bool      // jobs that a pass is still at
+	followed  map[string]bool      // claims
+	stops     map[string]stopOrder // by claim
 	kick      chan struct{}
 	looping   bool
 	runners   sync.WaitGroup // their collecting
@@ -96,8 +99,8 @@ type Supervisor struct {
 // work makes every method refuse with the error of [Config.Validate].
 func NewSupervisor(c Config) *Supervisor {
 	s := &Supervisor{
-		misuse: c.Validate(), base: safeBase(os.Environ()), kick: make(chan struct{}, 1),
-		busy: map[string]*sync.Mutex{}, followed: map[string]bool{}, stopSent: map[string]time.Duration{},
+		misuse: c.Validate(), beginPatience: beginPatience, base: safeBase(os.Environ()), kick: make(chan struct{}, 1),
+		busy: map[string]turn{}, passing: map[string]bool{}, followed: map[string]bool{}, stops: map[string]stopOrder{},
 	}
 	c.Dir = filepath.Clean(c.Dir)
 	if c.NewID == nil {
@@ -192,7 +195,11 @@ func (s *Supervisor) stored(ctx context.Context, id string) (j Job, err error) {
 	return j, err
 }
 
-// Get is the job as it stands: what its runner has left is taken in first. [ErrNotFound].
+// getPatience bounds how long a look at a job waits for another that is at it.
+const getPatience = time.Second
+
+// Get is the job as it stands: what its runner has left is taken in first, unless that
+// is being done and takes long. [ErrNotFound].
 func (s *Supervisor) Get(ctx context.Context, id string) (Job, error) {
 	if s.misuse != nil {
 		return Job{}, s.misuse
@@ -201,7 +208,7 @@ func (s *Supervisor) Get(ctx context.Context, id string) (Job, error) {
 	if err != nil || j.Status.Terminal() || !s.mine(j) {
 		return j, err
 	}
-	s.settle(ctx, j)
+	s.settleWithin(ctx, j, time.After(getPatience))
 	return s.stored(ctx, id)
 }
 
@@ -271,11 +278,14 @@ func (s *Supervisor) Pass(ctx context.Context) error {
 	if s.misuse != nil {
 		return s.misuse
 	}
-	return s.pass(ctx, func(Job) {})
+	var slow sync.WaitGroup
+	defer slow.Wait()
+	return s.pass(ctx, &slow, func(Job) {})
 }
 
-// pass also tells of each launch that there is then.
-func (s *Supervisor) pass(ctx context.Context, launched func(Job)) error {
+// pass also tells of each launch that there is then. What takes long with one job goes
+// on in slow, so that the others have their turn.
+func (s *Supervisor) pass(ctx context.Context, slow *sync.WaitGroup, launched func(Job)) error {
 	if err := s.endStrays(ctx); err != nil && ctx.Err() == nil {
 		s.conf.Log.Warn("jobs that the store does not know were not looked for; it is tried again", "error", err)
 	}
@@ -285,11 +295,10 @@ func (s *Supervisor) pass(ctx context.Context, launched func(Job)) error {
 			return err
 		}
 		for _, j := range js {
-			s.settle(ctx, j)
+			s.settleSoon(ctx, slow, j, launched)
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			launched(j)
 		}
 		after = last
 	}
@@ -322,12 +331,52 @@ func (s *Supervisor) toDo(ctx context.Context, after string) (js []Job, last str
 	return js, last, err
 }
 
+// jobPatience is how long a pass waits for one job before it goes on with the next.
+const jobPatience = 250 * time.Millisecond
+
+// settleSoon settles a job, and goes on without waiting where that takes long.
+func (s *Supervisor) settleSoon(ctx context.Context, slow *sync.WaitGroup, j Job, launched func(Job)) {
+	s.mu.Lock()
+	already := s.passing[j.ID]
+	s.passing[j.ID] = true
+	s.mu.Unlock()
+	if already {
+		return
+	}
+	done := make(chan struct{})
+	slow.Go(func() {
+		defer close(done)
+		defer func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			delete(s.passing, j.ID)
+		}()
+		s.settle(ctx, j)
+		if ctx.Err() == nil {
+			launched(j)
+		}
+	})
+	timer := time.NewTimer(jobPatience)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
+	}
+}
+
 // settle brings one job of ours up to date. What goes wrong with it is its own: it is
 // logged and tried again.
-func (s *Supervisor) settle(ctx context.Context, j Job) {
-	lock := s.oneAtATime(j.ID)
-	lock.Lock()
-	defer lock.Unlock()
+func (s *Supervisor) settle(ctx context.Context, j Job) { s.settleWithin(ctx, j, nil) }
+
+// settleWithin leaves the job as it is where another is at it until late.
+func (s *Supervisor) settleWithin(ctx context.Context, j Job, late <-chan time.Time) {
+	turn := s.oneAtATime(j.ID)
+	select {
+	case turn <- struct{}{}:
+	case <-late:
+		return
+	}
+	defer turn.end()
 	err := s.bringIn(ctx, j.ID)
 	if err == nil || ctx.Err() != nil || errors.Is(err, ErrClaimLost) || errors.Is(err, ErrNotFound) {
 		return
@@ -335,11 +384,16 @@ func (s *Supervisor) settle(ctx context.Context, j Job) {
 	s.conf.Log.Warn("a job could not be brought up to date; it is tried again", "job", j.ID, "error", err)
 }
 
-func (s *Supervisor) oneAtATime(id string) *sync.Mutex {
+// turn is held by whoever brings a job up to date: a send begins it.
+type turn chan struct{}
+
+func (t turn) end() { <-t }
+
+func (s *Supervisor) oneAtATime(id string) turn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.busy[id] == nil {
-		s.busy[id] = &sync.Mutex{}
+		s.busy[id] = make(turn, 1)
 	}
 	return s.busy[id]
 }
@@ -349,7 +403,7 @@ func (s *Supervisor) forget(j Job) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.busy, j.ID)
-	delete(s.stopSent, j.Claim)
+	delete(s.stops, j.Claim)
 }
 
 func (s *Supervisor) poke() {
