@@ -3,92 +3,146 @@ package job
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // masked stands where a secret was.
 const masked = "[masked]"
 
 // mask replaces secrets in a stream that comes in pieces. A secret is found also
-// where it is split between two pieces, written with the other line ends, or escaped
-// as in a JSON string. What could be the beginning of one is held back until more
-// comes or the stream ends.
+// where it is split between two pieces, written with the other line ends, or with any
+// of its characters spelt as JSON may. What could be the beginning of one is held back
+// until more comes or the stream ends.
 type mask struct {
-	spellings [][]byte // longest first
-	first     [256]bool
-	held      []byte
+	secrets [][]unit
+	first   [256]bool
+	held    []byte
 }
 
+// unit is a character of a secret, or the end of a line: the ways to write it.
+type unit []string
+
 func newMask(secrets []string) *mask {
-	m := &mask{spellings: spellings(secrets)}
-	for _, s := range m.spellings {
-		m.first[s[0]] = true
+	m := &mask{}
+	for _, s := range secrets {
+		if s == "" {
+			continue
+		}
+		us := units(s)
+		m.secrets = append(m.secrets, us)
+		for _, spelt := range us[0] {
+			m.first[spelt[0]] = true
+		}
 	}
 	return m
 }
 
-func (m *mask) empty() bool { return len(m.spellings) == 0 }
+func (m *mask) empty() bool { return len(m.secrets) == 0 }
 
-// spellings are the ways in which secrets may be printed.
-func spellings(secrets []string) [][]byte {
-	seen := map[string]bool{}
-	var all [][]byte
-	for _, s := range secrets {
-		lf := strings.ReplaceAll(s, "\r\n", "\n")
-		for _, form := range []string{s, lf, strings.ReplaceAll(lf, "\n", "\r\n")} {
-			for _, p := range append(escaped(form), form) {
-				if p != "" && !seen[p] {
-					seen[p] = true
-					all = append(all, []byte(p))
+// units takes a secret apart. What is no UTF-8 stands for itself alone.
+func units(s string) []unit {
+	var us []unit
+	for s != "" {
+		r, n := utf8.DecodeRuneInString(s)
+		switch {
+		case strings.HasPrefix(s, "\r\n"):
+			us, n = append(us, lineEnd), 2
+		case r == '\n':
+			us = append(us, lineEnd)
+		case r == utf8.RuneError && n == 1:
+			us = append(us, unit{s[:1]})
+		default:
+			us = append(us, spellings(r))
+		}
+		s = s[n:]
+	}
+	return us
+}
+
+// lineEnd is written with or without a carriage return.
+var lineEnd = func() unit {
+	u := spellings('\n')
+	for _, cr := range spellings('\r') {
+		for _, lf := range spellings('\n') {
+			u = append(u, cr+lf)
+		}
+	}
+	return u
+}()
+
+// short are the characters that JSON has a short escape for.
+var short = map[rune]string{'"': `\"`, '\\': `\\`, '/': `\/`, '\b': `\b`, '\f': `\f`, '\n': `\n`, '\r': `\r`, '\t': `\t`}
+
+// spellings are the ways to write a character, itself and in a JSON string. The digits of
+// an escape are in lower case, and stand for either.
+func spellings(r rune) unit {
+	u := unit{string(r)}
+	if s, ok := short[r]; ok {
+		u = append(u, s)
+	}
+	var b strings.Builder
+	for _, half := range utf16.Encode([]rune{r}) {
+		fmt.Fprintf(&b, `\u%04x`, half)
+	}
+	return append(u, b.String())
+}
+
+// begins is how much of spelt b begins with: all of it, or as much as there is of b, or
+// nothing.
+func begins(b []byte, spelt string) (n int, whole bool) {
+	escape := len(spelt) > 2 && strings.Contains(spelt, `\u`)
+	for i := range len(spelt) {
+		if i == len(b) {
+			return i, false
+		}
+		c := b[i]
+		if escape && 'A' <= c && c <= 'F' {
+			c += 'a' - 'A'
+		}
+		if c != spelt[i] {
+			return 0, false
+		}
+	}
+	return len(spelt), true
+}
+
+// at is how long a secret at the beginning of b is; 0: there is none. more says that
+// a longer one may be there once more has come.
+func (m *mask) at(b []byte) (n int, more bool) {
+	for _, secret := range m.secrets {
+		k, cut := match(secret, b)
+		n, more = max(n, k), more || cut
+	}
+	return n, more
+}
+
+// match is the longest way in which b begins with the secret. A character may be
+// written in several ways, of which one begins as another does: all are followed.
+func match(secret []unit, b []byte) (n int, cut bool) {
+	var room [2][8]int
+	ends, next := append(room[0][:0], 0), room[1][:0]
+	for _, u := range secret {
+		next = next[:0]
+		for _, at := range ends {
+			for _, spelt := range u {
+				k, whole := begins(b[at:], spelt)
+				switch {
+				case whole && !slices.Contains(next, at+k):
+					next = append(next, at+k)
+				case !whole && at+k == len(b):
+					cut = true
 				}
 			}
 		}
-	}
-	slices.SortFunc(all, func(a, b []byte) int { return len(b) - len(a) })
-	return all
-}
-
-// escaped are the usual spellings of s in a JSON string.
-func escaped(s string) []string {
-	var list []string
-	for _, html := range []bool{true, false} {
-		var b bytes.Buffer
-		enc := json.NewEncoder(&b)
-		enc.SetEscapeHTML(html)
-		if enc.Encode(s) == nil {
-			inner := strings.TrimSuffix(b.String(), "\n")
-			inner = inner[1 : len(inner)-1]
-			for _, spelt := range []string{inner, strings.ReplaceAll(inner, "/", `\/`)} {
-				list = append(list, spelt, ascii(spelt, lower), ascii(spelt, upper))
-			}
+		if ends, next = next, ends; len(ends) == 0 {
+			return 0, cut
 		}
 	}
-	return list
-}
-
-const (
-	lower = "0123456789abcdef"
-	upper = "0123456789ABCDEF"
-)
-
-// ascii writes what is not ASCII as JSON escapes.
-func ascii(s, digits string) string {
-	var b strings.Builder
-	for _, r := range s {
-		if r < 0x80 {
-			b.WriteRune(r)
-			continue
-		}
-		for _, u := range utf16.Encode([]rune{r}) {
-			b.WriteString(`\u`)
-			for shift := 12; shift >= 0; shift -= 4 {
-				b.WriteByte(digits[u>>shift&15])
-			}
-		}
-	}
-	return b.String()
+	return slices.Max(ends), cut
 }
 
 // write returns what of the stream can be passed on.
@@ -130,26 +184,12 @@ func (m *mask) pass(last bool) []byte {
 	return out
 }
 
-// at is how long a secret at the beginning of b is; 0: there is none. more says that
-// a longer one may be there once more has come.
-func (m *mask) at(b []byte) (n int, more bool) {
-	for _, s := range m.spellings {
-		switch {
-		case bytes.HasPrefix(b, s):
-			return len(s), more
-		case len(b) < len(s) && bytes.HasPrefix(s, b):
-			more = true
-		}
-	}
-	return 0, more
-}
-
 // text masks one whole text.
 func (m *mask) text(s string) string {
 	if m.empty() {
 		return s
 	}
-	whole := mask{spellings: m.spellings, first: m.first}
+	whole := mask{secrets: m.secrets, first: m.first}
 	out := whole.write([]byte(s))
 	return string(append(out, whole.end()...))
 }

@@ -3,8 +3,10 @@ package job
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf16"
 )
 
 // A secret is hidden however it is cut and spelt.
@@ -82,4 +84,65 @@ func FuzzMask(f *testing.F) {
 			t.Errorf("in pieces: %q, at once: %q", got, whole)
 		}
 	})
+}
+
+// Each character of a secret may be spelt in any way that JSON has, and cut anywhere.
+func TestMaskAnyJSONSpelling(t *testing.T) {
+	t.Parallel()
+	const secret = "a+b='c'\x1b\\n/é\U0001F600\n\"z"
+	spell := func(r rune, way int) string {
+		short := map[rune]string{'\\': `\\`, '/': `\/`, '\n': `\n`, '"': `\"`}
+		units := utf16.Encode([]rune{r})
+		out := ""
+		for _, u := range units {
+			switch way {
+			case 0:
+				out += fmt.Sprintf(`\u%04x`, u)
+			case 1:
+				out += fmt.Sprintf(`\u%04X`, u)
+			}
+		}
+		switch s, ok := short[r]; {
+		case way == 2 && ok:
+			return s
+		case way >= 2:
+			return string(r)
+		}
+		return out
+	}
+	for seed := range 200 {
+		text := "<"
+		for i, r := range []rune(secret) {
+			way := seed // the first are all alike
+			if seed > 3 {
+				way = int(uint32(seed*2654435761)>>(i%16)) % 4
+			}
+			text += spell(r, way)
+		}
+		text += ">"
+		for _, cut := range []int{1, 2, 3, 5, 7, len(text)} {
+			m := newMask([]string{secret})
+			var got []byte
+			for b := []byte(text); len(b) > 0; {
+				n := min(cut, len(b))
+				got = append(got, m.write(b[:n])...)
+				b = b[n:]
+			}
+			if got = append(got, m.end()...); string(got) != "<[masked]>" {
+				t.Fatalf("%s in pieces of %d: %q", text, cut, got)
+			}
+		}
+	}
+}
+
+// Many backslashes can be read in many ways; finding a secret in them stays quick.
+func TestMaskOfBackslashes(t *testing.T) {
+	t.Parallel()
+	m := newMask([]string{strings.Repeat(`\`, 200) + "x"})
+	if got := m.text(strings.Repeat(`\`, 1000) + "y"); strings.Contains(got, masked) {
+		t.Error("something was masked")
+	}
+	if got := m.text(strings.Repeat(`\`, 400) + "x"); !strings.Contains(got, masked) {
+		t.Errorf("%q", got)
+	}
 }
