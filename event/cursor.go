@@ -71,6 +71,10 @@ func resolve(tx Tx, stream string, c Cursor) (int64, error) {
 	return n, nil
 }
 
+// Place is the number of the stream's event that the cursor stands behind; 0 at the
+// beginning. [ErrCursor]: the cursor names no event of this stream.
+func Place(tx Tx, stream string, c Cursor) (int64, error) { return resolve(tx, stream, c) }
+
 // number is the number in a cursor that was resolved before.
 func (c Cursor) number() int64 {
 	if c == "" {

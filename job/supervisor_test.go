@@ -374,6 +374,20 @@ func TestWaiting(t *testing.T) {
 	if again, err := wait(w.ctx, job.Waiting{Types: []string{"failed"}, After: got.Cursor}); err != nil || again.Result != job.GotEnd {
 		t.Errorf("behind the end: %+v, %v", again, err)
 	}
+	stream := job.RefOf(j.ID).Stream()
+	if err := event.Redact(w.ctx, w.st, stream, 1, "ana", "why"); err != nil { // which is an event of the stream
+		t.Fatal(err)
+	}
+	head, err := event.Read(w.ctx, w.st, stream, got.Cursor, 10)
+	if err != nil || len(head.Events) != 1 {
+		t.Fatalf("%+v, %v", head, err)
+	}
+	for what, at := range map[string]event.Cursor{"at": got.Cursor, "behind": head.Cursor} {
+		again, err := wait(w.ctx, job.Waiting{Types: []string{"failed"}, After: at, Timeout: time.Second})
+		if err != nil || again.Result != job.GotEnd {
+			t.Errorf("%s the end, once something was emptied: %+v, %v", what, again, err)
+		}
+	}
 	if _, err := w.s.Wait(w.ctx, job.Waiting{JobID: "job_none", Types: []string{"failed"}}); !errors.Is(err, job.ErrNotFound) {
 		t.Errorf("no such job: %v", err)
 	}

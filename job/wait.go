@@ -61,6 +61,9 @@ var lifecycle = []event.Type{
 	event.DecisionRequested, event.DecisionResolved, event.DecisionWithdrawn, event.DecisionExpired,
 }
 
+// ends are the types of the event that ends a job.
+var ends = []event.Type{event.JobCompleted, event.JobFailed, event.JobTimeout, event.JobCancelled, event.JobOrphaned}
+
 // Lifecycle lists the types of a job's events that are not printed.
 func Lifecycle() []event.Type { return slices.Clone(lifecycle) }
 
@@ -259,10 +262,24 @@ func (m *matcher) ended(ctx context.Context, s txn.Store, space string, w *Waiti
 				return err
 			}
 		}
-		over = j.Status.Terminal() && w.After == event.CursorAt(j.Head)
-		return nil
+		if !j.Status.Terminal() || w.After == "" {
+			return nil
+		}
+		over, err = isBehindEnd(tx, j, w.After)
+		return err
 	})
 	return over, err
+}
+
+// isBehindEnd reports whether no end of the job's life comes after the cursor. The event
+// of the end need not be the stream's last: a body may be emptied later.
+func isBehindEnd(tx Tx, j Job, at event.Cursor) (bool, error) {
+	n, err := event.Place(tx, j.Stream(), at)
+	if err != nil {
+		return false, err
+	}
+	es, err := tx.Events(event.Query{Stream: j.Stream(), After: n, Types: ends, Limit: 1})
+	return len(es) == 0, err
 }
 
 // Wait is [Wait] for a process without a loop: it takes in what the job's runner
