@@ -101,6 +101,7 @@ func Run(t *testing.T, b Backend) {
 		{"Events", events},
 		{"Commit", commit},
 		{"Concurrency", concurrency},
+		{"Question races", questionRaces},
 		{"Follow", follow},
 		{"Failure", failure},
 		{"Order", order},
