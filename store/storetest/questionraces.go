@@ -136,7 +136,7 @@ func answerAgainstWithdrawal(w *world) {
 			if op := ops[(int64(i)+round)%2]; i == 0 {
 				_, answered = op.Resolve(w.ctx, j.ID, q.ID, decision.Answering{Choice: "yes", By: "Ana"})
 			} else {
-				_, withdrawn = op.WithdrawQuestion(w.ctx, j.ID, q.ID, "bot")
+				_, withdrawn = op.WithdrawQuestion(w.ctx, j.ID, q.ID, "bot", "")
 			}
 		})
 		switch {
