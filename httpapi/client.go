@@ -100,6 +100,9 @@ func (c *Client) send(ctx context.Context, method, path string, in any, header [
 	for i := 0; i+1 < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}
+	if err := headersText(req.Header); err != nil {
+		return nil, err
+	}
 	h := c.HTTP
 	if h == nil {
 		h = defaultHTTP

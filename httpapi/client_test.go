@@ -87,6 +87,14 @@ func TestClientSendsNoOtherText(t *testing.T) {
 		"/text": func(c *httpapi.Client) error {
 			return c.SendToJob(t.Context(), "job_1", httpapi.Sending{Text: bad})
 		},
+		"Idempotency-Key": func(c *httpapi.Client) error {
+			_, err := c.Call(t.Context(), "refund", []byte(`{}`), "a\nb")
+			return err
+		},
+		"Authorization": func(c *httpapi.Client) error {
+			_, err := httpapi.NewClient(c.URL, "placet_x\n").Whoami(t.Context())
+			return err
+		},
 		"/order": func(c *httpapi.Client) error {
 			_, err := c.Call(t.Context(), "refund", []byte(`{"order":"`+bad+`"}`), "")
 			return err

@@ -4,6 +4,10 @@ import (
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -33,6 +37,18 @@ func written(in any) ([]byte, error) {
 		return nil, call.ErrUsage.Say("The field %s cannot be sent as it is: %s.", at.JSONPointer, at.Err).Hint("Nothing was sent. Text is UTF-8.")
 	}
 	return nil, call.ErrUsage.Say("The request cannot be written as JSON.").Because(err)
+}
+
+// headersText refuses what cannot stand in a header.
+func headersText(h http.Header) error {
+	for name, values := range h {
+		for _, v := range values {
+			if !utf8.ValidString(v) || strings.ContainsFunc(v, unicode.IsControl) {
+				return call.ErrUsage.Say("The header %s cannot be sent as it is: it is not text on one line.", name).Hint("Nothing was sent.")
+			}
+		}
+	}
+	return nil
 }
 
 // Command is a program and its arguments as [Starting] takes them.

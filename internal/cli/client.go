@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -28,7 +29,7 @@ type reached struct {
 // reach speaks to the daemon at PLACET_URL with PLACET_TOKEN, else to the one that has
 // this store, over its socket, with the home's admin token.
 func (a *app) reach() (reached, error) {
-	secret := os.Getenv("PLACET_TOKEN")
+	secret := strings.TrimSpace(os.Getenv("PLACET_TOKEN")) // a file's has the end of its line
 	if u := os.Getenv("PLACET_URL"); u != "" {
 		address, err := daemonAddress(u)
 		return reached{httpapi.NewClient(address, secret), address, true, true}, err

@@ -86,7 +86,11 @@ func complete(given string, wanted []string, list func(prefix string) ([]string,
 	case id.Has(prefix, given):
 		return given, nil
 	}
-	found, err := list(prefix)
+	var found []string
+	var err error
+	if len(given) <= maxID {
+		found, err = list(prefix)
+	}
 	switch {
 	case err != nil:
 		return "", err
@@ -97,6 +101,9 @@ func complete(given string, wanted []string, list func(prefix string) ([]string,
 	}
 	return found[0], nil
 }
+
+// maxID bounds ids, also those that a program chose itself.
+const maxID = 200
 
 // either lists words of which one is meant.
 func either(words []string) string {

@@ -319,7 +319,8 @@ func TestBeginningsOfIDs(t *testing.T) {
 		"Here an id begins with job_.":                      {{"job", "show", "x"}, {"job", "show", q.DecisionID}, {"job", "tail", ""}, {"ask", k.ID, "?"}},
 		"Here an id begins with dec_.":                      {{"resolve", j.JobID, "approve"}},
 		"Here an id begins with tok_.":                      {{"token", "revoke", "x"}, {"token", "revoke", j.JobID}},
-		"No job has an id that begins with job_x":           {{"job", "show", "job_x"}, {"job", "stop", "job_x"}},
+		"No job has an id that begins with job_x":           {{"job", "show", "job_x"}, {"job", "stop", "job_x"}, {"job", "show", "job_x" + strings.Repeat("x", 300)}},
+		"No call has an id that begins with call_0":         {{"show", "call_0" + strings.Repeat("0", 300)}},
 	} {
 		for _, line := range lines {
 			mustContain(t, w.refused(1, line...), bare)
@@ -351,6 +352,7 @@ func TestNoDaemonIsToldInWords(t *testing.T) {
 		{s.at.URL, "", []string{"The daemon at " + s.at.URL + " wants a token, and PLACET_TOKEN is not set.", "placet token create"}},
 		{s.at.URL, "x", []string{"does not take the token in PLACET_TOKEN.", "placet token create"}},
 		{"", "x", []string{"does not take the token in PLACET_TOKEN.", "placet token create"}},
+		{s.at.URL, "x\ny", []string{"The header Authorization cannot be sent as it is"}},
 		{s.at.URL + "/v1", k.Secret, []string{`PLACET_URL is "` + s.at.URL + `/v1"; a daemon's address has nothing behind the host.`, "Write " + s.at.URL + "."}},
 		{"localhost:7420", k.Secret, []string{`PLACET_URL is "localhost:7420", which is no address of a daemon.`, "Write it like http://"}},
 		{"http://ana:x@127.0.0.1/", k.Secret, []string{"no address of a daemon"}},
@@ -367,7 +369,7 @@ func TestNoDaemonIsToldInWords(t *testing.T) {
 		}
 	}
 	c := w.command("job", "list")
-	c.Env = append(c.Env, "PLACET_URL="+s.at.URL+"/", "PLACET_TOKEN="+k.Secret)
+	c.Env = append(c.Env, "PLACET_URL="+s.at.URL+"/", "PLACET_TOKEN="+k.Secret+"\n") // as a file has it
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, out)
 	}
