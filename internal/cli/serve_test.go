@@ -35,6 +35,7 @@ type served struct {
 		URL, Socket string
 		PID         int
 		TokenFile   string `json:"token_file"`
+		Warnings    []string
 	}
 }
 
