@@ -388,7 +388,13 @@ func TestResumeRunThatIsRefused(t *testing.T) {
 			})
 			s := w.serve(func(c *Config) { c.Every = long }) // what is tried, this test tries
 			w.granted(st, r.ApprovalID)
+			if by == call.ByDaemon {
+				s.follow("run:"+r.ID, event.ResumeRefused) // the yes woke it
+			}
 			_, err := s.home.ResumeRun(t.Context(), r.ID)
+			for isReason(err, "at_work") { // for a moment still
+				_, err = s.home.ResumeRun(t.Context(), r.ID)
+			}
 			if err == nil {
 				t.Fatal("it is said to go on")
 			}
