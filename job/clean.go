@@ -90,21 +90,24 @@ func ids(js []Job) []string {
 }
 
 // sweepCleaned deletes what has been marked, also by a process that ended meanwhile:
-// first the directory, then the rows, so that nothing is left that no row names.
+// first the directory, then the rows, so that nothing is left that no row names. One
+// that cannot be deleted stays marked and holds up no other.
 func (s *Supervisor) sweepCleaned(ctx context.Context) error {
-	for {
+	var failed error
+	for after := ""; ; {
 		var js []Job
 		err := txn.View(ctx, s.conf.Store, func(tx Tx) (err error) {
-			js, err = tx.CleanedJobs(s.conf.Dir, atOnce)
+			js, err = tx.CleanedJobs(s.conf.Dir, after, atOnce)
 			return err
 		})
 		if err != nil || len(js) == 0 {
-			return err
+			return errors.Join(failed, err)
 		}
 		for _, j := range js {
-			if err := s.delete(ctx, j); err != nil {
-				return err
+			if after = j.ID; ctx.Err() != nil {
+				return context.Cause(ctx)
 			}
+			failed = errors.Join(failed, s.delete(ctx, j))
 		}
 	}
 }

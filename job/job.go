@@ -154,10 +154,13 @@ type Tx interface {
 	// PutJob writes a change: guarded by the version, status and claim of prev;
 	// decision.ErrMoved when another writer won.
 	PutJob(prev Job, ch Change) error
+	// EndTokens makes the tokens good no more that were given to the job.
+	EndTokens(j Job) error
 	// CleanJob marks an ended job as being deleted and leaves a tombstone of its stream.
+	// Neither it nor its events and questions are read from then on.
 	CleanJob(j Job, by string) error
-	// CleanedJobs lists jobs of the home that are being deleted.
-	CleanedJobs(home string, limit int) ([]Job, error)
+	// CleanedJobs lists jobs of the home that are being deleted, by id behind after.
+	CleanedJobs(home, after string, limit int) ([]Job, error)
 	// DeleteJob deletes up to limit rows of what belongs to a job that is being
 	// deleted, at last the job itself. It reports how many; fewer than limit: all is gone.
 	DeleteJob(id string, limit int) (int, error)

@@ -71,7 +71,7 @@ func (o Owner) Cancel(by, _ string, clock func() time.Time) error {
 }
 
 // put judges a command and writes what comes of it. A job that ends leaves no
-// question behind; the event of its end is its stream's last.
+// question and no good token behind; the event of its end is its stream's last.
 func put(tx Tx, j Job, cmd Command, now time.Time) error {
 	ch, err := j.Step(cmd, now)
 	if err != nil || ch.Repeated {
@@ -79,6 +79,11 @@ func put(tx Tx, j Job, cmd Command, now time.Time) error {
 	}
 	if ch.Next.Status.Terminal() && j.Pending > 0 {
 		if err := decision.CloseQuestions(tx, j.Space, j.Ref()); err != nil {
+			return err
+		}
+	}
+	if ch.Next.Status.Terminal() {
+		if err := tx.EndTokens(j); err != nil {
 			return err
 		}
 	}

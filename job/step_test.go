@@ -16,14 +16,14 @@ import (
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
-const token = "token"
+const claimed = "token"
 
 // states are jobs in every state that the machine tells apart.
 func states() map[string]job.Job {
 	created := job.Job{ID: "job_1", Status: job.Queued, ExitCode: -1, CreatedAt: noon, Secrets: map[string]string{"KEY": "s"}}
 	paused, launching := created, created
 	paused.Paused = true
-	launching.Status, launching.Claim, launching.Launches, launching.Began = job.Launching, token, 1, noon
+	launching.Status, launching.Claim, launching.Launches, launching.Began = job.Launching, claimed, 1, noon
 	running := launching
 	running.Status, running.StartedAt, running.Runner, running.Secrets = job.Running, noon, "r", nil
 	running.Pending, running.Questions = 1, 1
@@ -50,19 +50,19 @@ var commands = map[string]job.Command{
 	"adopt":         job.Adopt{Token: "new", Launch: 2, Note: "why", Epoch: 1},
 	"claim (later)": job.Claim{Token: "new", Launcher: "l", Epoch: 1},
 	"resume, later": job.Resume{By: "bo", Epoch: 1},
-	"began":         job.Began{Token: token, Runner: "r", At: noon},
+	"began":         job.Began{Token: claimed, Runner: "r", At: noon},
 	"began (other)": job.Began{Token: "other", Runner: "r", At: noon},
-	"requeue":       job.Requeue{Token: token},
-	"end":           job.End{Token: token, Status: job.Completed, Began: noon, Runner: "r", At: noon},
+	"requeue":       job.Requeue{Token: claimed},
+	"end":           job.End{Token: claimed, Status: job.Completed, Began: noon, Runner: "r", At: noon},
 	"end (other)":   job.End{Token: "other", Status: job.Completed},
-	"orphan":        job.End{Token: token, Status: job.Orphaned, ExitCode: -1},
+	"orphan":        job.End{Token: claimed, Status: job.Orphaned, ExitCode: -1},
 	"abandon":       job.Abandon{Failure: "why"},
 	"stop":          job.Stop{By: "bo", KillAfter: time.Second},
 	"pause":         job.Pause{By: "bo"},
 	"resume":        job.Resume{By: "bo"},
 	"ask":           job.Ask{MaxPending: 2, MaxQuestions: 2},
 	"answered":      job.Answered{},
-	"record":        job.Record{Token: token, Offset: 9, Outputs: 1, Events: []event.Event{{Type: event.JobOutput}}},
+	"record":        job.Record{Token: claimed, Offset: 9, Outputs: 1, Events: []event.Event{{Type: event.JobOutput}}},
 	"record, other": job.Record{Token: "other", Offset: 9},
 }
 
@@ -147,11 +147,11 @@ func sound(t *testing.T, what string, was, j job.Job) {
 func TestRecordTwice(t *testing.T) {
 	t.Parallel()
 	j := states()["running"]
-	ch, err := j.Step(job.Record{Token: token, Offset: 9, Outputs: 2, Progress: []byte(`{"p":1}`)}, noon)
+	ch, err := j.Step(job.Record{Token: claimed, Offset: 9, Outputs: 2, Progress: []byte(`{"p":1}`)}, noon)
 	if err != nil || ch.Next.Outputs != 2 || string(ch.Next.Progress) != `{"p":1}` {
 		t.Fatalf("%+v, %v", ch, err)
 	}
-	if _, err := ch.Next.Step(job.Record{Token: token, Offset: 9, Outputs: 2}, noon); !errors.Is(err, job.ErrRunState) {
+	if _, err := ch.Next.Step(job.Record{Token: claimed, Offset: 9, Outputs: 2}, noon); !errors.Is(err, job.ErrRunState) {
 		t.Errorf("the same again: %v", err)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/job"
+	"github.com/placet-dev/placet/token"
 	"github.com/placet-dev/placet/txn"
 )
 
@@ -536,5 +537,110 @@ func TestClean(t *testing.T) {
 	forged.Seq++
 	if r, err := event.Verify(w.ctx, w.st, []event.Head{forged}); err != nil || r.Break == nil {
 		t.Errorf("a head behind the tombstone's: %+v, %v", r, err)
+	}
+}
+
+// A folder that cannot be deleted holds up no other, and no key stays taken.
+func TestCleanGoesOn(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	stuck := job.Job{
+		ID: "job_0" + strings.Repeat("x", 300), Space: "main", Home: w.dir, Spec: shell("true"), Status: job.Completed, // a name that no file can have
+		CreatedAt: noon, EndedAt: noon, Version: 1,
+	}
+	err := txn.Update(w.ctx, w.st, func(tx job.Tx) error {
+		return tx.InsertJob(job.Change{Next: stuck, Events: []event.Event{event.New(event.JobCompleted, stuck.ID, "system", nil)}})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := job.Starting{Spec: shell("true"), IdempotencyKey: "k"}
+	first, err := w.s.Start(w.ctx, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.end(first.ID)
+	if ids, err := w.s.Clean(w.ctx, job.Cleaning{By: "ana"}); err == nil || len(ids) != 2 {
+		t.Errorf("%v, %v", ids, err)
+	}
+	if _, err := os.Stat(filepath.Join(w.dir, first.ID)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the other's folder: %v", err)
+	}
+	err = txn.View(w.ctx, w.st, func(tx job.Tx) error {
+		js, err := tx.CleanedJobs(w.dir, "", 10)
+		if len(js) != 1 || js[0].ID != stuck.ID {
+			t.Errorf("%d jobs are left", len(js))
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	if again, err := w.s.Start(w.ctx, r); err != nil || again.ID == first.ID {
+		t.Errorf("the key was not freed: %v", err)
+	}
+}
+
+// The age holds for the dry run too.
+func TestDryRunHeedsTheAge(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.run(shell("true"))
+	if ids, err := w.s.Clean(w.ctx, job.Cleaning{OlderThan: time.Hour, By: "ana", DryRun: true}); err != nil || len(ids) != 0 {
+		t.Errorf("%v, %v", ids, err)
+	}
+}
+
+// endWitness hears of each end, and asks at once for the job's good tokens.
+type endWitness struct {
+	w    *world
+	ends []event.Type
+}
+
+func (o *endWitness) Observe(e event.Event) {
+	if !job.Status(e.Type).Terminal() {
+		return
+	}
+	o.ends = append(o.ends, e.Type)
+	ts, err := token.List(o.w.ctx, o.w.st, token.Query{Space: "main", JobID: e.Subject, Good: true})
+	if err != nil || len(ts) != 0 {
+		o.w.Errorf("%s: %d good tokens, %v", e.Type, len(ts), err)
+	}
+}
+
+// A job's tokens end with it, in the same transaction, however it ends.
+func TestTokensEndWithTheJob(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	o := &endWitness{w: w}
+	w.s = w.supervisor(func(c *job.Config) { c.Observer = o })
+	give := func(j job.Job) job.Job {
+		t.Helper()
+		for range 2 {
+			if _, _, err := token.Create(w.ctx, w.st, token.New{Space: "main", Scope: token.Agent, Name: "n", JobID: j.ID}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return j
+	}
+	completes, fails, hangs := give(w.start(command("echo"))), give(w.start(shell("read x; exit 1"))), give(w.start(command("hang")))
+	limited := shell("read x")
+	limited.Timeout = time.Second
+	late := give(w.start(limited))
+	stopped, never := give(w.after(hangs, shell("true"))), give(w.after(hangs, shell("true")))
+	w.send(completes.ID, "end\n")
+	w.end(completes.ID)
+	w.send(fails.ID, "\n")
+	w.end(fails.ID)
+	w.end(late.ID)
+	if _, err := w.s.Stop(w.ctx, stopped.ID, "ana", 0); err != nil {
+		t.Fatal(err)
+	}
+	w.killRunner(hangs)
+	w.end(hangs.ID)
+	w.pass()
+	w.end(never.ID)
+	if len(o.ends) != 6 {
+		t.Errorf("ends: %v", o.ends)
 	}
 }

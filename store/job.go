@@ -4,6 +4,7 @@ import (
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/job"
+	"github.com/placet-dev/placet/token"
 )
 
 // Job reads a job as it stands, with the head that this transaction knows.
@@ -59,6 +60,9 @@ func (t *tx) PutJob(prev job.Job, ch job.Change) (err error) {
 	h.written()
 	return nil
 }
+
+// EndTokens revokes them in the transaction that ends the job.
+func (t *tx) EndTokens(j job.Job) error { return token.RevokeJobs(t, j.Space, j.ID) }
 
 // CleanJob leaves the head of the stream, so that what was cleaned is told from what
 // was cut.

@@ -111,7 +111,7 @@ type Rows interface {
 	Jobs(q job.Query) ([]job.Job, error)
 	ActiveJobs(home, after string, limit int) ([]job.Job, error)
 	CountJobs(space string) (job.Counts, error)
-	CleanedJobs(home string, limit int) ([]job.Job, error)
+	CleanedJobs(home, after string, limit int) ([]job.Job, error)
 	InsertJob(j job.Job) error
 	// UpdateJob writes what differs, and the head in any case. It is guarded by prev's
 	// version, status and claim; false: another writer won.

@@ -218,19 +218,24 @@ func Revoke(ctx context.Context, s txn.Store, space, tokenID string) (t Token, e
 	return t, err
 }
 
-// RevokeJobs ends the tokens of a job that has ended. Until it is called they are
-// refused all the same: who holds one must find its job on.
+// RevokeJobs ends the tokens of a job, in the transaction that ends the job or launches
+// it anew.
 func RevokeJobs(tx Tx, space, jobID string) error {
-	ts, err := tx.Tokens(Query{Space: space, JobID: jobID, Good: true, Limit: 500})
-	if err != nil {
-		return err
-	}
-	for _, t := range ts {
-		if _, err := tx.RevokeToken(t.ID, tx.Now()); err != nil {
+	const some = 500
+	for {
+		ts, err := tx.Tokens(Query{Space: space, JobID: jobID, Good: true, Limit: some})
+		if err != nil {
 			return err
 		}
+		for _, t := range ts {
+			if _, err := tx.RevokeToken(t.ID, tx.Now()); err != nil {
+				return err
+			}
+		}
+		if len(ts) < some {
+			return nil
+		}
 	}
-	return nil
 }
 
 // MayAsk reports whether some good token still lets the principal ask for work: what

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -74,22 +73,18 @@ type daemon struct {
 
 // late lets the server hear of events although the engines are made before it.
 type late struct {
-	to    atomic.Pointer[httpapi.Server]
-	ended func(event.Event)
+	to atomic.Pointer[httpapi.Server]
 }
 
 func (l *late) Observe(e event.Event) {
 	if s := l.to.Load(); s != nil {
 		s.Observe(e)
 	}
-	if l.ended != nil {
-		l.ended(e)
-	}
 }
 
 func newDaemon(ctx context.Context, c Config, h Home, st *store.Store) (*daemon, error) {
 	d := &daemon{c: c, home: h, st: st, writes: &writes{st: st}}
-	hear := &late{ended: func(e event.Event) { d.forget(context.WithoutCancel(ctx), e) }}
+	hear := &late{}
 	if err := d.makeEngines(hear); err != nil {
 		return nil, err
 	}
@@ -178,7 +173,14 @@ func (d *daemon) environ(ctx context.Context, j job.Job) (map[string]string, err
 		who = "job:" + j.ID
 	}
 	var secret string
-	err := txn.Update(ctx, d.st, func(tx token.Tx) (err error) {
+	err := txn.Update(ctx, d.st, func(tx store.Tx) error {
+		now, err := tx.Job(j.ID)
+		if err == nil && (now.Claim != j.Claim || now.Status.Terminal()) {
+			err = job.ErrClaimLost // nobody would revoke it
+		}
+		if err != nil {
+			return err
+		}
 		if err := token.RevokeJobs(tx, j.Space, j.ID); err != nil {
 			return err
 		}
@@ -186,17 +188,6 @@ func (d *daemon) environ(ctx context.Context, j job.Job) (map[string]string, err
 		return err
 	})
 	return map[string]string{"PLACET_URL": d.found.URL, "PLACET_TOKEN": secret}, err
-}
-
-// forget revokes the tokens of jobs that have ended. They are good for nothing before that.
-func (d *daemon) forget(ctx context.Context, e event.Event) {
-	if !job.Status(e.Type).Terminal() {
-		return
-	}
-	err := txn.Update(ctx, d.st, func(tx token.Tx) error { return token.RevokeJobs(tx, e.Space, strings.TrimPrefix(e.Stream, "job:")) })
-	if err != nil {
-		d.c.Log.Warn("the tokens of a job that has ended could not be revoked; they are refused all the same", "job", e.Stream, "error", err)
-	}
 }
 
 func agentsOf(c *config.Config) (map[string]run.Agent, error) {

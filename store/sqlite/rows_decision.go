@@ -19,13 +19,16 @@ const (
 		expires_at, grant_ttl, needs, epoch, due_at, prompt, options, form, idempotency_key`
 	insertDecisionSQL = `INSERT INTO decision(` + askedColumns + `)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	// seenDecision leaves out those of jobs that are being deleted.
+	seenDecision = `(owner_kind <> 'job' OR NOT EXISTS (SELECT 1 FROM job WHERE job.id = decision.owner_id AND job.cleaned_at IS NOT NULL))`
+
 	insertVoteSQL = `INSERT INTO vote(decision_id, principal, by, choice, input, shown, edited_digest, note, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`
 )
 
 var (
 	selectDecisions  = `SELECT ` + selected(decisionColumns) + ` FROM decision`
-	decisionSQL      = selectDecisions + ` WHERE id = ?`
-	decisionByKeySQL = selectDecisions + ` WHERE owner_kind = ? AND owner_id = ? AND idempotency_key = ?`
+	decisionSQL      = selectDecisions + ` WHERE id = ? AND ` + seenDecision
+	decisionByKeySQL = selectDecisions + ` WHERE owner_kind = ? AND owner_id = ? AND idempotency_key = ? AND ` + seenDecision
 	dueSQL           = selectDecisions + ` WHERE due_at < ? ORDER BY due_at LIMIT +?`
 )
 
@@ -204,6 +207,7 @@ func (x rows) Decisions(q decision.Query) ([]decision.Decision, error) {
 		w.and(`status = ?`, string(q.Status), q.Status != "")
 	}
 	w.and(`open = 1`, nil, q.Open)
+	w.and(seenDecision)
 	w.and(`run_id = ?`, q.RunID, q.RunID != "")
 	w.and(`step_id = ?`, q.StepID, q.StepID != "")
 	w.and(`id < ?`, q.After, q.After != "")

@@ -42,9 +42,12 @@ func (x rows) InsertEvents(es []event.Event) error {
 	return nil
 }
 
+// Those of a stream that is being deleted are not seen: it has a tombstone.
 const (
-	eventsOfStreamSQL = `SELECT ` + eventColumns + ` FROM event WHERE stream = ? AND stream_seq > ?`
-	eventsOfAllSQL    = `SELECT ` + eventColumns + ` FROM event WHERE seq > ?`
+	eventsOfStreamSQL = `SELECT ` + eventColumns + ` FROM event WHERE stream = ? AND stream_seq > ?
+		AND NOT EXISTS (SELECT 1 FROM tombstone WHERE tombstone.stream = event.stream)`
+	eventsOfAllSQL = `SELECT ` + eventColumns + ` FROM event WHERE seq > ?
+		AND NOT EXISTS (SELECT 1 FROM tombstone WHERE tombstone.stream = event.stream)`
 )
 
 // Events finds those of a stream, or of all, in their order. Types and subject

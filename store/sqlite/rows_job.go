@@ -26,7 +26,7 @@ var (
 	jobSQL         = selectJobs + ` WHERE id = ? AND cleaned_at IS NULL`
 	jobByKeySQL    = selectJobs + ` WHERE space = ? AND principal = ? AND idempotency_key = ? AND cleaned_at IS NULL`
 	activeJobsSQL  = selectJobs + ` WHERE home = ? AND ended_at IS NULL AND id > ? ORDER BY id LIMIT +?`
-	cleanedJobsSQL = selectJobs + ` WHERE home = ? AND cleaned_at IS NOT NULL LIMIT +?`
+	cleanedJobsSQL = selectJobs + ` WHERE home = ? AND cleaned_at IS NOT NULL AND id > ? ORDER BY id LIMIT +?`
 )
 
 const (
@@ -94,8 +94,8 @@ func (x rows) ActiveJobs(home, after string, limit int) ([]job.Job, error) {
 	return x.jobs(activeJobsSQL, home, after, pageSize(limit, 100, 1000))
 }
 
-func (x rows) CleanedJobs(home string, limit int) ([]job.Job, error) {
-	return x.jobs(cleanedJobsSQL, home, pageSize(limit, 100, 1000))
+func (x rows) CleanedJobs(home, after string, limit int) ([]job.Job, error) {
+	return x.jobs(cleanedJobsSQL, home, after, pageSize(limit, 100, 1000))
 }
 
 func (x rows) jobs(sql string, args ...any) ([]job.Job, error) {
@@ -200,6 +200,8 @@ var deleteOfJobSQL = []string{
 		WHERE d.owner_kind = 'job' AND job.id = ? AND job.cleaned_at IS NOT NULL LIMIT +?)`,
 	`DELETE FROM decision WHERE rowid IN (SELECT d.rowid FROM decision AS d JOIN job ON d.owner_id = job.id
 		WHERE d.owner_kind = 'job' AND job.id = ? AND job.cleaned_at IS NOT NULL LIMIT +?)`,
+	`DELETE FROM token WHERE id IN (SELECT t.id FROM token AS t JOIN job ON t.job_id = job.id
+		WHERE job.id = ? AND job.cleaned_at IS NOT NULL LIMIT +?)`,
 	`DELETE FROM job WHERE rowid IN (SELECT rowid FROM job WHERE id = ? AND cleaned_at IS NOT NULL LIMIT +?)`,
 }
 

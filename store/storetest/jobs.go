@@ -10,6 +10,7 @@ import (
 	"github.com/placet-dev/placet/internal/id"
 	"github.com/placet-dev/placet/job"
 	"github.com/placet-dev/placet/store"
+	"github.com/placet-dev/placet/token"
 )
 
 func jobs(t *testing.T, b Backend) {
@@ -23,6 +24,7 @@ func jobs(t *testing.T, b Backend) {
 		"end":       jobEnd,
 		"clean":     jobClean,
 		"counts":    jobCounts,
+		"unseen":    jobUnseen,
 	})
 }
 
@@ -230,6 +232,80 @@ func jobEnd(w *world) {
 	w.verify()
 }
 
+// jobUnseen: what belongs to a job that was marked is not read any more, before a row of
+// it is deleted; its tokens go with it.
+func jobUnseen(w *world) {
+	j, other := queuedJob(), queuedJob()
+	op := decision.Operator{Store: w.s, Principal: "ana"}
+	asked := map[string]string{}
+	for _, j := range []job.Job{j, other} {
+		w.insertJob(j)
+		d, err := op.Ask(w.ctx, j.Space, j.ID, decision.Asking{Prompt: "Go on?", IdempotencyKey: "k"})
+		if err != nil {
+			w.Fatal(err)
+		}
+		asked[j.ID] = d.ID
+		w.write(func(tx store.Tx) error {
+			_, _, err := token.Issue(tx, token.New{Space: j.Space, Scope: token.Agent, Name: j.ID, JobID: j.ID})
+			return err
+		})
+		w.write(func(tx store.Tx) error { return job.Owner{Tx: tx, ID: j.ID}.Cancel("ana", "", tx.Now) })
+	}
+	w.write(func(tx store.Tx) error {
+		now, err := tx.Job(j.ID)
+		if err != nil {
+			return err
+		}
+		return tx.CleanJob(now, "ana")
+	})
+	err := w.view(func(tx store.Tx) error {
+		if _, err := tx.Decision(asked[j.ID]); !errors.Is(err, decision.ErrNotFound) {
+			w.Errorf("the question: %v", err)
+		}
+		if _, err := tx.DecisionByKey(j.Ref(), "k"); !errors.Is(err, decision.ErrNotFound) {
+			w.Errorf("the question by its key: %v", err)
+		}
+		for _, q := range []decision.Query{{Space: j.Space}, {Space: j.Space, JobID: j.ID}} {
+			ds, err := tx.Decisions(q)
+			for _, d := range ds {
+				if err != nil || d.Owner.ID == j.ID {
+					w.Errorf("%+v lists %s, %v", q, d.ID, err)
+				}
+			}
+		}
+		for _, q := range []event.Query{{Limit: 1000}, {Stream: j.Stream()}} {
+			es, err := tx.Events(q)
+			for _, e := range es {
+				if err != nil || e.Stream == j.Stream() {
+					w.Errorf("%+v lists %s, %v", q, e.ID, err)
+				}
+			}
+		}
+		if d, err := tx.Decision(asked[other.ID]); err != nil || d.Status != decision.Withdrawn {
+			w.Errorf("the question of another job: %+v, %v", d, err)
+		}
+		return nil
+	})
+	if err != nil {
+		w.Error(err)
+	}
+	if _, err := op.Resolve(w.ctx, j.ID, asked[j.ID], decision.Answering{Choice: "approve", By: "ana"}); !errors.Is(err, decision.ErrNotFound) {
+		w.Errorf("an answer: %v", err)
+	}
+	w.verify()
+	w.write(func(tx store.Tx) error {
+		_, err := tx.DeleteJob(j.ID, 100)
+		return err
+	})
+	for id, want := range map[string]int{j.ID: 0, other.ID: 1} {
+		ts := read(w, func(tx store.Tx) ([]token.Token, error) { return tx.Tokens(token.Query{Space: j.Space, JobID: id}) })
+		if len(ts) != want || want == 1 && ts[0].RevokedAt.IsZero() {
+			w.Errorf("%d tokens: %+v", len(ts), ts)
+		}
+	}
+	w.verify()
+}
+
 func jobClean(w *world) {
 	j, other := w.insertJob(endedJob()), w.insertJob(endedJob())
 	for i := range 7 {
@@ -247,7 +323,7 @@ func jobClean(w *world) {
 		}
 		return tx.CleanJob(now, "bo")
 	})
-	left := read(w, func(tx store.Tx) ([]job.Job, error) { return tx.CleanedJobs(j.Home, 10) })
+	left := read(w, func(tx store.Tx) ([]job.Job, error) { return tx.CleanedJobs(j.Home, "", 10) })
 	if len(left) != 1 || left[0].ID != j.ID {
 		w.Errorf("%d are being deleted", len(left))
 	}

@@ -250,7 +250,7 @@ CREATE INDEX job_active ON job(home, id) WHERE ended_at IS NULL;
 CREATE INDEX job_ended ON job(space, ended_at) WHERE ended_at IS NOT NULL;
 CREATE INDEX job_asking ON job(space, id) WHERE pending > 0;
 CREATE INDEX job_status ON job(space, status, cleaned_at, id);
-CREATE INDEX job_cleaned ON job(home) WHERE cleaned_at IS NOT NULL;
+CREATE INDEX job_cleaned ON job(home, id) WHERE cleaned_at IS NOT NULL;
 
 -- One try at carrying a call out. Written before the tool is called.
 CREATE TABLE attempt(
