@@ -94,6 +94,7 @@ func Run(t *testing.T, b Backend) {
 		{"Runs", runs},
 		{"Guards", guards},
 		{"Keys", keys},
+		{"Daemon's work", daemonsWork},
 		{"Jobs", jobs},
 		{"Questions", questions},
 		{"Tokens", tokens},
