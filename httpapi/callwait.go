@@ -42,7 +42,7 @@ func (w *callWaits) enter(id string) (one *callWait, leave func()) {
 }
 
 // callEnded looks at the call again after each event of its stream until it has ended,
-// or the time is over.
+// or the time is over. Who lost the right to it meanwhile is told nothing.
 func (s *Server) callEnded(ctx context.Context, c caller, k *wholeCall, until time.Time) (*wholeCall, error) {
 	ctx, stop := s.waiting(ctx)
 	defer stop()
@@ -52,13 +52,13 @@ func (s *Server) callEnded(ctx context.Context, c caller, k *wholeCall, until ti
 	for left := time.Until(until); left > 0 && !k.Status.Terminal(); left = time.Until(until) {
 		seq, err := s.nextEvent(ctx, k.stream, k.at, left)
 		if err != nil {
-			return nil, err
+			return nil, because(ctx, err)
 		}
 		if k, err = s.callAfter(ctx, c, one, k.ID, seq); err != nil {
-			return nil, err
+			return nil, because(ctx, err)
 		}
 	}
-	return k, nil
+	return k, s.stillGood(ctx)
 }
 
 // callAfter is the call as it stood after the event of that number, or later.

@@ -27,7 +27,8 @@ func (s *Server) registerEvents() {
 	}, s.follow)
 }
 
-// keepAlive is how often a stream without events says that it is still there.
+// keepAlive is how often a stream without events says that it is still there, and looks
+// whether it may be.
 const keepAlive = 15 * time.Second
 
 // follow sends events until the client hangs up or the server stops.
@@ -101,25 +102,29 @@ func (f *follower) run(ctx context.Context) {
 func (f *follower) next(ctx context.Context) error {
 	page, err := event.Read(ctx, f.s.c.Store, f.stream, f.after, 0)
 	if err != nil {
-		if cause := context.Cause(ctx); cause != nil {
-			return cause
-		}
-		return err
+		return because(ctx, err)
 	}
 	if len(page.Events) > 0 {
-		return f.tell(page.Events)
+		return f.tell(ctx, page.Events)
 	}
-	got, err := event.Wait(ctx, f.s.c.Store, event.Waiting{Stream: f.stream, After: f.after, Timeout: keepAlive})
-	switch {
-	case err != nil:
+	got, err := event.Wait(ctx, f.s.c.Store, event.Waiting{Stream: f.stream, After: f.after, Timeout: f.s.keepAlive})
+	if err != nil {
 		return err
-	case got.Outcome == event.TimedOut:
-		return f.send(": still here\n\n")
 	}
-	return f.tell([]event.Event{got.Event})
+	if got.Outcome == event.TimedOut {
+		return f.tell(ctx, nil)
+	}
+	return f.tell(ctx, []event.Event{got.Event})
 }
 
-func (f *follower) tell(es []event.Event) error {
+// tell sends events to who may still have them, or that there are none.
+func (f *follower) tell(ctx context.Context, es []event.Event) error {
+	if err := f.s.stillGood(ctx); err != nil {
+		return err
+	}
+	if len(es) == 0 {
+		return f.send(": still here\n\n")
+	}
 	var b bytes.Buffer
 	for _, e := range es {
 		f.after = event.CursorOf(e)

@@ -11,3 +11,6 @@ func (s *Server) SetPatience(body, answer, linger time.Duration) {
 		}
 	}
 }
+
+// SetKeepAlive changes how often a stream without events is looked after.
+func (s *Server) SetKeepAlive(d time.Duration) { s.keepAlive = d }

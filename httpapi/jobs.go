@@ -391,6 +391,9 @@ func (s *Server) tailJob(ctx context.Context, c caller, in *tailIn) (*body[Tail]
 		defer s.metrics.waits()()
 	}
 	t, err := s.c.Jobs.Tail(ctx, in.ID, job.Tailing{Stream: job.Stream(in.Stream), Offset: in.Offset, MaxBytes: in.MaxBytes, Follow: in.Follow})
+	if err = because(ctx, err); err == nil {
+		err = s.stillGood(ctx)
+	}
 	if t.Data == nil {
 		t.Data = []byte{}
 	}
@@ -414,7 +417,11 @@ func (s *Server) waitFor(ctx context.Context, w *job.Waiting) (*body[Waited], er
 	ctx, stop := s.waiting(ctx)
 	defer stop()
 	defer s.metrics.waits()()
-	return waited(job.WaitApart(ctx, s.c.Store, s.c.Space, *w))
+	got, err := job.WaitApart(ctx, s.c.Store, s.c.Space, *w)
+	if err = because(ctx, err); err == nil && got.Result != job.GotShutdown {
+		err = s.stillGood(ctx)
+	}
+	return waited(got, err)
 }
 
 // waited is the answer to a wait.
@@ -440,7 +447,7 @@ func (s *Server) stopJob(ctx context.Context, c caller, in *stopIn) (*body[Job],
 	ctx, stop := s.waiting(ctx)
 	defer stop()
 	j, err := s.c.Jobs.Stop(ctx, in.ID, c.byOr(b.By), time.Duration(b.KillAfterSeconds)*time.Second)
-	return answer(jobObject(j), err)
+	return answer(jobObject(j), because(ctx, err))
 }
 
 func (s *Server) cleanJobs(ctx context.Context, c caller, in *cleanIn) (*body[Cleaned], error) {

@@ -78,9 +78,11 @@ type Server struct {
 	hosts   hosts
 	metrics *metrics
 
-	patience patience
+	patience  patience
+	keepAlive time.Duration
 
 	callWaits callWaits
+	lives     lives
 
 	stopping context.Context // ends when the server is told to stop
 	stop     context.CancelCauseFunc
@@ -102,8 +104,8 @@ func New(c Config) (*Server, error) {
 	}
 	s := &Server{
 		c: c, calls: c.Calls.Server(Origin), mux: http.NewServeMux(), routes: map[string]*route{},
-		hosts: hostsOf(c.Hosts), metrics: newMetrics(figures{c.Store, c.Space, c.Log}), patience: usualPatience(),
-		callWaits: callWaits{of: map[string]*callWait{}},
+		hosts: hostsOf(c.Hosts), metrics: newMetrics(figures{c.Store, c.Space, c.Log}), patience: usualPatience(), keepAlive: keepAlive,
+		callWaits: callWaits{of: map[string]*callWait{}}, lives: lives{of: map[string]*life{}},
 	}
 	s.stopping, s.stop = context.WithCancelCause(context.Background())
 	s.api = humago.New(s.mux, humaConfig())
@@ -153,16 +155,6 @@ func (s *Server) begin() (done func(), err error) {
 	}
 	s.working.Add(1)
 	return s.working.Done, nil
-}
-
-// waiting is a context that also ends when the server stops.
-func (s *Server) waiting(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(s.stopping, func() { cancel(ErrShutdown) })
-	return ctx, func() {
-		stop()
-		cancel(nil)
-	}
 }
 
 // operator decides for a caller. The store's own user is proved to nobody else, and

@@ -49,9 +49,12 @@ func (s *Server) registerTokens() {
 		o.Secret = secret
 		return answer(o, err)
 	})
-	add(s, route{method: http.MethodDelete, path: "/v1/tokens/{id}", id: "revokeToken", summary: "End a token", scopes: admins},
+	add(s, route{method: http.MethodDelete, path: "/v1/tokens/{id}", id: "revokeToken", summary: "End a token, and what waits with it", scopes: admins},
 		func(ctx context.Context, _ caller, in *idIn) (*body[token.Object], error) {
 			t, err := token.Revoke(ctx, s.c.Store, s.c.Space, in.ID)
+			if err == nil {
+				s.lives.revoked(t.ID)
+			}
 			return answer(t.Object(), err)
 		})
 }
