@@ -11,10 +11,12 @@ import (
 
 	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/fault"
+	"github.com/placet-dev/placet/token"
 )
 
 // Follow tells fn of each event behind a cursor, as they come, until ctx ends, fn
-// answers with an error, or the daemon stops: [ErrShutdown]. stream may be empty: all.
+// answers with an error, the daemon stops: [ErrShutdown], or the token is revoked:
+// [token.ErrUnauthenticated]. stream may be empty: all.
 func (c *Client) Follow(ctx context.Context, stream string, after event.Cursor, fn func(event.Object) error) error {
 	res, err := c.send(ctx, http.MethodGet, query(at("events"), "stream", stream, "after", string(after)), nil, []string{"Accept", "text/event-stream"})
 	if err != nil {
@@ -30,6 +32,9 @@ func (c *Client) Follow(ctx context.Context, stream string, after event.Cursor, 
 	for {
 		line, err := readLine(lines)
 		if err != nil {
+			if _, why := c.Whoami(ctx); errors.Is(why, token.ErrUnauthenticated) {
+				return why
+			}
 			return unlessOurs(ctx, err)
 		}
 		field, value, _ := strings.Cut(strings.TrimRight(line, "\n"), ": ")

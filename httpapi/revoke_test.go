@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/placet-dev/placet/event"
+	"github.com/placet-dev/placet/httpapi"
 	"github.com/placet-dev/placet/token"
 	"github.com/placet-dev/placet/txn"
 )
@@ -144,5 +146,21 @@ func TestRevokedBetweenBatches(t *testing.T) {
 	}
 	if strings.Contains(rest.String(), "late") || lines.Err() != nil {
 		t.Errorf("told after all: %s, %v", rest.String(), lines.Err())
+	}
+}
+
+// The client that follows says that it was the token.
+func TestRevokedWhileTheClientFollows(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	id, secret := w.reviewer()
+	followed := make(chan error, 1)
+	go func() {
+		followed <- httpapi.NewClient(w.http.URL, secret).Follow(t.Context(), "", "", func(event.Object) error { return nil })
+	}()
+	w.untilWaiters(1)
+	w.want(w.do("admin", "DELETE", "/v1/tokens/"+id, ""), 200)
+	if err := <-followed; !errors.Is(err, token.ErrUnauthenticated) {
+		t.Errorf("got %v", err)
 	}
 }
