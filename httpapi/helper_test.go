@@ -208,6 +208,9 @@ func (w *world) send(as, method, path string, body io.Reader, headers ...string)
 	text, err := io.ReadAll(res.Body)
 	out := reply{status: res.StatusCode, text: string(text), header: res.Header}
 	_ = json.Unmarshal(text, &out.body)
+	if err == nil {
+		keepsTo(w.t, method, req.URL.Path, out)
+	}
 	return out, err
 }
 

@@ -8,72 +8,14 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"testing"
-
-	"go.yaml.in/yaml/v3"
 
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/token"
 	"github.com/placet-dev/placet/txn"
 )
-
-// operation is one of the committed document's.
-type operation struct {
-	method, path string
-	ID           string `yaml:"operationId"`
-	Description  string
-	Security     []any
-	RequestBody  *struct {
-		Content map[string]struct{ Schema map[string]any }
-	} `yaml:"requestBody"`
-	Parameters []struct{ Name, In string }
-}
-
-func operations(t *testing.T) (ops []operation, schemas map[string]any) {
-	t.Helper()
-	b, err := os.ReadFile("openapi.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var doc struct {
-		Paths      map[string]map[string]operation
-		Components struct{ Schemas map[string]any }
-	}
-	if err := yaml.Unmarshal(b, &doc); err != nil {
-		t.Fatal(err)
-	}
-	for path, methods := range doc.Paths {
-		for m, op := range methods {
-			op.method, op.path = strings.ToUpper(m), path
-			ops = append(ops, op)
-		}
-	}
-	slices.SortFunc(ops, func(a, b operation) int { return strings.Compare(a.path+a.method, b.path+b.method) })
-	if len(ops) < 35 {
-		t.Fatalf("the document has only %d operations", len(ops))
-	}
-	return ops, doc.Components.Schemas
-}
-
-// at is the operation's path with ids in the place of its variables.
-func (o operation) at(id string) string {
-	p := o.path
-	for {
-		i := strings.IndexByte(p, '{')
-		if i < 0 {
-			return p
-		}
-		p = p[:i] + id + p[i+strings.IndexByte(p[i:], '}')+1:]
-	}
-}
-
-func (o operation) open() bool { return len(o.Security) == 0 }
-
-// streams reports whether its answer does not end by itself.
-func (o operation) streams() bool { return o.ID == "events" }
 
 // sane is what holds of every answer: no 500, problem+json with a reason, and the
 // class that the status stands for.

@@ -3,16 +3,8 @@ package httpapi
 import (
 	"context"
 	"net/http"
-	"reflect"
 
-	"github.com/danielgtaylor/huma/v2"
-
-	"github.com/placet-dev/placet/call"
-	"github.com/placet-dev/placet/decision"
-	"github.com/placet-dev/placet/event"
-	"github.com/placet-dev/placet/run"
 	"github.com/placet-dev/placet/token"
-	"github.com/placet-dev/placet/tool"
 )
 
 func (s *Server) register() {
@@ -25,35 +17,8 @@ func (s *Server) register() {
 	s.registerEvents()
 	s.registerTokens()
 	s.registerHealth()
+	s.complete()
 }
-
-// schemaNames are the names of types in the document that say too little by themselves.
-var schemaNames = map[reflect.Type]string{
-	reflect.TypeFor[decision.Object]():       "Approval",
-	reflect.TypeFor[call.Object]():           "Call",
-	reflect.TypeFor[call.AttemptObject]():    "Attempt",
-	reflect.TypeFor[event.Object]():          "Event",
-	reflect.TypeFor[run.Object]():            "Run",
-	reflect.TypeFor[run.StepObject]():        "Step",
-	reflect.TypeFor[run.ObservationObject](): "Observation",
-	reflect.TypeFor[tool.Object]():           "Tool",
-	reflect.TypeFor[token.Object]():          "Token",
-}
-
-func schemaName(t reflect.Type, hint string) string {
-	if n, ok := schemaNames[t]; ok {
-		return n
-	}
-	return huma.DefaultSchemaNamer(t, hint)
-}
-
-func (s *Server) problemResponse() *huma.Response {
-	schema := s.api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[Problem](), true, "Problem")
-	return &huma.Response{Description: "A refusal or failure", Content: map[string]*huma.MediaType{problemType: {Schema: schema}}}
-}
-
-// Document is the OpenAPI 3.1 document of a server, as YAML.
-func (s *Server) Document() ([]byte, error) { return s.api.OpenAPI().YAML() }
 
 type raw struct {
 	ContentType string `header:"Content-Type"`

@@ -78,6 +78,8 @@ type Server struct {
 	hosts   hosts
 	metrics *metrics
 
+	document func() ([]byte, error)
+
 	patience  patience
 	keepAlive time.Duration
 
@@ -109,6 +111,7 @@ func New(c Config) (*Server, error) {
 	}
 	s.stopping, s.stop = context.WithCancelCause(context.Background())
 	s.api = humago.New(s.mux, humaConfig())
+	s.document = sync.OnceValues(s.api.OpenAPI().YAML)
 	s.register()
 	return s, nil
 }
@@ -243,7 +246,7 @@ func (r *route) tell(err error) error {
 func add[I, O any](s *Server, r route, fn func(context.Context, caller, *I) (*O, error)) {
 	r.takes = takesOf(reflect.TypeFor[I]())
 	s.routes[r.pattern()] = &r
-	huma.Register(s.api, s.operation(&r), func(ctx context.Context, in *I) (*O, error) {
+	huma.Register(s.api, operation(&r), func(ctx context.Context, in *I) (*O, error) {
 		out, err := fn(ctx, callerOf(ctx), in)
 		if err != nil {
 			return nil, s.failure(ctx, err)
@@ -252,13 +255,13 @@ func add[I, O any](s *Server, r route, fn func(context.Context, caller, *I) (*O,
 	})
 }
 
-func (s *Server) operation(r *route) huma.Operation {
+func operation(r *route) huma.Operation {
 	op := huma.Operation{
 		Method: r.method, Path: r.path, OperationID: r.id, Summary: r.summary, DefaultStatus: r.status,
 		MaxBodyBytes: -1, BodyReadTimeout: -1, // the body is there already
 		RejectUnknownQueryParameters: true,
 		Metadata:                     map[string]any{ours: r},
-		Responses:                    map[string]*huma.Response{"default": s.problemResponse()},
+		Responses:                    problemsOf(r),
 	}
 	if !r.open {
 		op.Security = []map[string][]string{{"token": {}}}
