@@ -9,6 +9,7 @@ import (
 	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/internal/display"
+	"github.com/placet-dev/placet/internal/id"
 	"github.com/placet-dev/placet/request"
 	"github.com/placet-dev/placet/txn"
 )
@@ -128,7 +129,7 @@ func (s *Server) listApprovals(ctx context.Context, c caller, in *listApprovalsI
 	}
 	list := Approvals{}
 	err := txn.View(ctx, s.c.Store, func(tx decision.Tx) error {
-		ds, next, err := s.decisions(tx, q, in.Page, c.seesApproval)
+		ds, next, err := s.decisions(tx, q, in.Page, c, c.seesApproval)
 		list = Approvals{Approvals: objects(ds, approvalObject), Next: next}
 		return err
 	})
@@ -136,8 +137,12 @@ func (s *Server) listApprovals(ctx context.Context, c caller, in *listApprovalsI
 }
 
 // decisions is a page of those that the caller sees.
-func (s *Server) decisions(tx decision.Tx, q decision.Query, p Page, sees func(decision.Decision) bool) ([]decision.Decision, string, error) {
-	err := behind(p.After, string(q.Type), func(id string) error {
+func (s *Server) decisions(tx decision.Tx, q decision.Query, p Page, c caller, sees func(decision.Decision) bool) ([]decision.Decision, string, error) {
+	prefix := id.Approval
+	if q.Type == decision.Question {
+		prefix = id.Question
+	}
+	err := c.behind(p.After, string(q.Type), prefix, func(id string) error {
 		d, err := tx.Decision(id)
 		if err == nil && (d.Space != q.Space || d.Type != q.Type) {
 			err = hidden(string(q.Type), id)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/fault"
+	"github.com/placet-dev/placet/internal/id"
 	"github.com/placet-dev/placet/job"
 	"github.com/placet-dev/placet/token"
 	"github.com/placet-dev/placet/txn"
@@ -326,7 +327,7 @@ func (s *Server) listJobs(ctx context.Context, c caller, in *listJobsIn) (*body[
 	if in.View == "attention" {
 		return s.jobsByAttention(ctx, q, in.Page)
 	}
-	if err := s.behindJob(ctx, in.After); err != nil {
+	if err := s.behindJob(ctx, c, in.After); err != nil {
 		return nil, err
 	}
 	js, next, err := listing[job.Job]{
@@ -350,8 +351,8 @@ func (s *Server) jobsByAttention(ctx context.Context, q job.Query, p Page) (*bod
 }
 
 // behindJob takes also a job that was cleaned up since: a list goes on behind it.
-func (s *Server) behindJob(ctx context.Context, after string) error {
-	return behind(after, "job", func(id string) error {
+func (s *Server) behindJob(ctx context.Context, c caller, after string) error {
+	return c.behind(after, "job", id.Job, func(id string) error {
 		return txn.View(ctx, s.c.Store, func(tx job.Tx) error {
 			j, err := tx.Job(id)
 			if errors.Is(err, job.ErrNotFound) {

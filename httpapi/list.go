@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/placet-dev/placet/decision"
+	"github.com/placet-dev/placet/internal/id"
 )
 
 // pagesOfOthers is how many pages are looked through for what the caller sees among the
@@ -45,12 +46,20 @@ func (l listing[T]) page(after string, limit int) (list []T, next string, err er
 }
 
 // behind refuses to go on behind an id that none of a list's records has: it would be
-// the list's beginning, or nothing. read looks it up.
-func behind(after, noun string, read func(id string) error) error {
+// the list's beginning, or nothing. read looks it up. Who sees only what is its own is
+// not told which ids others have: for it any id of that kind is a place in the list.
+func (c caller) behind(after, noun, prefix string, read func(id string) error) error {
 	if after == "" {
 		return nil
 	}
-	err := read(after)
+	var err error = decision.ErrNotFound
+	switch {
+	case !id.Has(prefix, after):
+	case !c.reads():
+		return nil
+	default:
+		err = read(after)
+	}
 	if errors.Is(err, decision.ErrNotFound) {
 		err = ErrMalformed.Say("query.after: there is no %s %q.", noun, after).
 			Hint("Give the next of the page before, or leave it out to begin with the newest.")

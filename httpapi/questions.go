@@ -195,7 +195,7 @@ func (s *Server) listQuestions(ctx context.Context, c caller, in *listQuestionsI
 	}
 	list := Questions{}
 	err := txn.View(ctx, s.c.Store, func(tx job.Tx) error {
-		ds, next, err := s.decisions(tx, q, in.Page, func(d decision.Decision) bool { return s.seesQuestion(tx, c, d) })
+		ds, next, err := s.decisions(tx, q, in.Page, c, func(d decision.Decision) bool { return s.seesQuestion(tx, c, d) })
 		list = Questions{Decisions: objects(ds, questionObject), Next: next}
 		return err
 	})

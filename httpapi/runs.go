@@ -7,6 +7,7 @@ import (
 
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/internal/display"
+	"github.com/placet-dev/placet/internal/id"
 	"github.com/placet-dev/placet/run"
 	"github.com/placet-dev/placet/txn"
 )
@@ -122,7 +123,7 @@ func (s *Server) listRuns(ctx context.Context, c caller, in *listRunsIn) (*body[
 	}
 	list := Runs{}
 	err := txn.View(ctx, s.c.Store, func(tx run.Tx) error {
-		err := behind(in.After, "run", func(id string) error {
+		err := c.behind(in.After, "run", id.Run, func(id string) error {
 			r, err := tx.Run(id)
 			if err == nil && r.Space != s.c.Space {
 				err = hidden("run", id)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/placet-dev/placet/internal/id"
 	"github.com/placet-dev/placet/token"
 	"github.com/placet-dev/placet/txn"
 )
@@ -25,8 +26,8 @@ type newTokenIn struct{ Body NewToken }
 
 func (s *Server) registerTokens() {
 	add(s, route{method: http.MethodGet, path: "/v1/tokens", id: "listTokens", summary: "Tokens, newest first, without their secrets", scopes: admins},
-		func(ctx context.Context, _ caller, in *Page) (*body[Tokens], error) {
-			err := behind(in.After, "token", func(id string) error { return s.knowsToken(ctx, id) })
+		func(ctx context.Context, c caller, in *Page) (*body[Tokens], error) {
+			err := c.behind(in.After, "token", id.Token, func(id string) error { return s.knowsToken(ctx, id) })
 			if err != nil {
 				return nil, err
 			}

@@ -28,22 +28,12 @@ import (
 	"github.com/placet-dev/placet/txn"
 )
 
-// home speaks with the home's own token.
-func (s *served) home() *httpapi.Client {
-	s.t.Helper()
-	secret, err := os.ReadFile(s.at.TokenFile)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return httpapi.NewClient(s.at.URL, strings.TrimSpace(string(secret)))
-}
-
 // seen waits for an event of the stream.
 func (s *served) seen(stream string, types ...event.Type) event.Object {
 	s.t.Helper()
 	done := errors.New("seen")
 	var got event.Object
-	err := s.home().Follow(s.t.Context(), stream, "", func(e event.Object) error {
+	err := s.home.Follow(s.t.Context(), stream, "", func(e event.Object) error {
 		for _, t := range types {
 			if e.Type == t {
 				got = e
@@ -286,10 +276,10 @@ func TestServeSweeps(t *testing.T) {
 			t.Errorf("%s: %s", o.stream, got)
 		}
 	}
-	if a, err := s.home().GetQuestion(ctx, q.ID); err != nil || a.Status != decision.Expired {
+	if a, err := s.home.GetQuestion(ctx, q.ID); err != nil || a.Status != decision.Expired {
 		t.Errorf("the question is %s: %v", a.Status, err)
 	}
-	if o, err := s.home().GetRun(ctx, r.ID); err != nil || o.Status != run.Cancelled || o.Reason != run.ApprovalExpired {
+	if o, err := s.home.GetRun(ctx, r.ID); err != nil || o.Status != run.Cancelled || o.Reason != run.ApprovalExpired {
 		t.Errorf("the run is %s %s: %v", o.Status, o.Reason, err)
 	}
 	if _, err := agent.StopJob(ctx, j.JobID, httpapi.Stopping{}); err != nil {
@@ -393,7 +383,7 @@ func TestServeVerifies(t *testing.T) {
 	t.Parallel()
 	s := newWorld(t).serve()
 	agent := s.client(token.Agent, "bot")
-	for who, c := range map[string]*httpapi.Client{"home": s.home(), "reviewer": s.client(token.Reviewer, "ana"), "admin": s.client(token.Admin, "root")} {
+	for who, c := range map[string]*httpapi.Client{"home": s.home, "reviewer": s.client(token.Reviewer, "ana"), "admin": s.client(token.Admin, "root")} {
 		p := s.parkOver(agent)
 		d, err := c.Decide(t.Context(), p.ApprovalID, httpapi.Deciding{Approved: true, Digest: p.Digest})
 		if err != nil || d.Verified == nil || *d.Verified != (who != "home") {
@@ -403,8 +393,8 @@ func TestServeVerifies(t *testing.T) {
 			t.Errorf("decided by %s", d.DecidedPrincipal)
 		}
 	}
-	own := s.parkOver(s.home()) // the store's own user is not bound by who asked
-	if d, err := s.home().Decide(t.Context(), own.ApprovalID, httpapi.Deciding{Digest: own.Digest}); err != nil || *d.Verified {
+	own := s.parkOver(s.home) // the store's own user is not bound by who asked
+	if d, err := s.home.Decide(t.Context(), own.ApprovalID, httpapi.Deciding{Digest: own.Digest}); err != nil || *d.Verified {
 		t.Errorf("%+v %v", d, err)
 	}
 	s.end(syscall.SIGTERM)
@@ -567,7 +557,7 @@ func TestServeWhateverDiesDuringAQuestion(t *testing.T) {
 			}
 			s.end(syscall.SIGKILL)
 			s = w.serve() // once more changes nothing
-			if err := s.home().Ready(t.Context()); err != nil {
+			if err := s.home.Ready(t.Context()); err != nil {
 				t.Error(err)
 			}
 			ends := w.told("job:"+j.JobID, event.JobStarted, event.DecisionRequested, event.DecisionResolved, event.DecisionWithdrawn, event.JobCompleted, event.JobOrphaned)
