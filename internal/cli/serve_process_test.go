@@ -340,7 +340,7 @@ func TestServeFlags(t *testing.T) {
 		if err := own(s); err != nil {
 			t.Errorf("their own: %v", err)
 		}
-		for host, want := range map[string]int{"placet.example:443": 200, "other:1": 200, "placet.example": 403, "evil:443": 403} {
+		for host, want := range map[string]int{"placet.example:443": 200, "other:1": 200, "placet.example": 200, "other": 403, "evil:443": 403} {
 			if got := named(s, host); got != want {
 				t.Errorf("by the name %s: %d", host, got)
 			}
@@ -353,7 +353,7 @@ func TestServeFlags(t *testing.T) {
 	t.Run("wrong", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t)
-		for _, flags := range [][]string{{"--grant-ttl", "-1s"}, {"--grant-ttl", "100000h"}, {"--listen", "here"}} {
+		for _, flags := range [][]string{{"--grant-ttl", "100000h"}, {"--listen", "here"}} {
 			if out, stderr, code := w.run(append([]string{"serve"}, flags...)...); code != 1 || out != "" {
 				t.Errorf("%v: exit code %d: %s%s", flags, code, out, stderr)
 			}
