@@ -250,7 +250,7 @@ func (w *world) environ(ctx context.Context, j job.Job) (map[string]string, erro
 	return map[string]string{"PLACET_TOKEN": secret}, err
 }
 
-// loop looks after jobs until the test ends.
+// loop looks after jobs until the test ends, and those that have not ended with it.
 func (w *world) loop() {
 	w.t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
@@ -260,6 +260,7 @@ func (w *world) loop() {
 		_ = w.jobs.Loop(ctx)
 	}()
 	w.t.Cleanup(func() {
+		w.endJobs(ctx)
 		stop()
 		<-done
 	})
@@ -271,4 +272,24 @@ func (w *world) endJob(id string) {
 	if _, err := w.jobs.Stop(context.Background(), id, "test", time.Millisecond); err != nil {
 		w.t.Errorf("stop %s: %v", id, err)
 	}
+}
+
+func (w *world) endJobs(ctx context.Context) {
+	var left []job.Job
+	for _, status := range []job.Status{job.Queued, job.Launching, job.Running} {
+		js, err := w.jobs.List(ctx, job.Query{Status: status, Limit: 500})
+		if err != nil {
+			w.t.Error(err)
+		}
+		left = append(left, js...)
+	}
+	var all sync.WaitGroup
+	for _, j := range left {
+		all.Go(func() {
+			if _, err := w.jobs.Stop(ctx, j.ID, "test", time.Second); err != nil {
+				w.t.Error(err)
+			}
+		})
+	}
+	all.Wait()
 }
