@@ -90,15 +90,10 @@ func (s *Server) readApproval(ctx context.Context, c caller, id string) (d decis
 	return d, err
 }
 
-// approvalObject is an approval with its secrets hidden: its own schema says what is one.
+// approvalObject is an approval with its secrets hidden, from whoever asks.
 func approvalObject(d decision.Decision) decision.Object {
 	o := d.Object()
-	m := &display.Mask{}
-	if req, err := request.Decode(d.Request); err == nil {
-		m.Teach(req.Tool.InputSchema)
-		m.Learn(req.Args)
-	}
-	m.Learn(d.EditedArgs)
+	m := approvalMask(d)
 	o.Reason, o.Note = m.Text(o.Reason), m.Text(o.Note)
 	o.Args, o.EditedArgs = hide(m.JSON, o.Args), hide(m.JSON, o.EditedArgs)
 	o.Capability, o.Presentation = hide(m.Scrub, o.Capability), hide(m.Scrub, o.Presentation)
@@ -113,13 +108,6 @@ func approvalObject(d decision.Decision) decision.Object {
 		o.Metadata = shown
 	}
 	return o
-}
-
-func hide(how func([]byte) []byte, doc json.RawMessage) json.RawMessage {
-	if len(doc) == 0 {
-		return nil
-	}
-	return how(doc)
 }
 
 func (s *Server) listApprovals(ctx context.Context, c caller, in *listApprovalsIn) (*body[Approvals], error) {

@@ -9,7 +9,6 @@ import (
 	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/event"
-	"github.com/placet-dev/placet/internal/display"
 	"github.com/placet-dev/placet/token"
 	"github.com/placet-dev/placet/txn"
 )
@@ -66,6 +65,7 @@ type wholeCall struct {
 	stuck    string       // why the daemon does not go on with it
 	seq      int64        // of the last event of its stream when it was read
 	at       event.Cursor // behind that
+	hiding   hiding
 }
 
 func (s *Server) readCall(ctx context.Context, c caller, id string) (k *wholeCall, err error) {
@@ -91,38 +91,33 @@ func (s *Server) readCall(ctx context.Context, c caller, id string) (k *wholeCal
 	return k, err
 }
 
-// object hides secrets from whoever did not bring them.
-func (s *Server) callObject(c caller, k *wholeCall) call.Object {
+// callObject hides secrets from whoever did not bring them.
+func (s *Server) callObject(ctx context.Context, c caller, k *wholeCall) (call.Object, error) {
 	o := k.Object(k.attempts)
 	o.Stuck = k.stuck
-	if k.Principal == c.Principal {
-		return o
+	if c.brought(k.Principal) {
+		return o, nil
 	}
-	m := &display.Mask{}
-	if t, err := s.c.Tools.Lookup(k.Tool); err == nil {
-		m.Teach(t.InputSchema)
-	}
-	m.Learn(k.Args)
-	for _, a := range k.attempts {
-		m.Learn(a.Args)
+	m, err := s.callMask(ctx, k)
+	if err != nil {
+		return call.Object{}, err
 	}
 	o.Message = m.Text(o.Message)
 	o.Args, o.Result = hide(m.JSON, o.Args), hide(m.Scrub, o.Result)
 	for i := range o.Attempts {
 		o.Attempts[i].EditedArgs = hide(m.JSON, o.Attempts[i].EditedArgs)
 	}
-	return o
+	return o, nil
 }
 
 // answerCall is the answer with a call, or why there is none.
 //
 //go:noinline as it would lie on the stacks of all who wait
-func (s *Server) answerCall(c caller, k *wholeCall, err error) (*body[call.Object], error) {
+func (s *Server) answerCall(ctx context.Context, c caller, k *wholeCall, err error) (*body[call.Object], error) {
 	if err != nil {
 		return nil, err
 	}
-	o := s.callObject(c, k)
-	return &body[call.Object]{o}, nil
+	return answer(s.callObject(ctx, c, k))
 }
 
 func (s *Server) getCall(ctx context.Context, c caller, in *callAtIn) (*body[call.Object], error) {
@@ -134,7 +129,7 @@ func (s *Server) getCall(ctx context.Context, c caller, in *callAtIn) (*body[cal
 	if err == nil && in.Wait != "" && !k.Status.Terminal() {
 		k, err = s.callEnded(ctx, c, k, until)
 	}
-	return s.answerCall(c, k, err)
+	return s.answerCall(ctx, c, k, err)
 }
 
 // deadline reads how long a client wants to wait.
@@ -161,7 +156,7 @@ func (s *Server) withdrawCall(ctx context.Context, c caller, in *callAtIn) (*bod
 		return nil, err
 	}
 	k, err = s.readCall(ctx, c, in.ID)
-	return s.answerCall(c, k, err)
+	return s.answerCall(ctx, c, k, err)
 }
 
 // takeBack withdraws the request of a call, or a yes that nobody has acted on.
@@ -280,7 +275,7 @@ func (s *Server) confirm(ctx context.Context, c caller, in *confirmIn) (*body[ca
 		return nil, err
 	}
 	k, err := s.readCall(ctx, c, in.ID)
-	return s.answerCall(c, k, err)
+	return s.answerCall(ctx, c, k, err)
 }
 
 // Fenced names a reserved attempt.

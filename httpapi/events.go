@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -51,14 +50,14 @@ func (s *Server) follow(ctx context.Context, c caller, in *eventsIn) (*huma.Stre
 		ctx, stop := s.waiting(ctx)
 		defer stop()
 		defer s.metrics.waits()()
-		f := follower{s: s, w: w, c: http.NewResponseController(w), stream: in.Stream, after: after}
+		f := follower{s: s, by: c, w: w, c: http.NewResponseController(w), stream: in.Stream, after: after}
 		f.run(ctx)
 	}}, nil
 }
 
 // mayFollow lets an agent follow what it started, and a job's token that job; nothing else.
 func (s *Server) mayFollow(ctx context.Context, c caller, stream string) error {
-	noun, id, _ := strings.Cut(stream, ":")
+	noun, id := rootOf(stream)
 	switch {
 	case c.reads():
 		return nil
@@ -79,6 +78,7 @@ func (s *Server) mayFollow(ctx context.Context, c caller, stream string) error {
 
 type follower struct {
 	s      *Server
+	by     caller
 	w      http.ResponseWriter
 	c      *http.ResponseController
 	stream string
@@ -126,6 +126,7 @@ func (f *follower) tell(ctx context.Context, es []event.Event) error {
 		return f.send(": still here\n\n")
 	}
 	var b bytes.Buffer
+	view := f.s.eventsFor(f.by)
 	for _, e := range es {
 		f.after = event.CursorOf(e)
 		if f.stream == "" {
@@ -134,8 +135,12 @@ func (f *follower) tell(ctx context.Context, es []event.Event) error {
 		if e.Space != f.s.c.Space {
 			continue
 		}
+		o, err := view.object(ctx, e, f.after)
+		if err != nil {
+			return err
+		}
 		b.WriteString("id: " + string(f.after) + "\nevent: " + string(e.Type) + "\ndata: ")
-		if err := encode(&b, e.Object(f.after)); err != nil {
+		if err := encode(&b, o); err != nil {
 			return err
 		}
 		b.WriteString("\n")

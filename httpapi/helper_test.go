@@ -35,6 +35,7 @@ type world struct {
 	calls   *call.Executor
 	runs    *run.Driver
 	tools   *tool.Registry
+	conf    httpapi.Config
 	jobs    *job.Supervisor
 	api     *httpapi.Server
 	http    *httptest.Server
@@ -117,6 +118,7 @@ func setup(t *testing.T, change ...func(*httpapi.Config)) *world {
 	for _, f := range change {
 		f(&c)
 	}
+	w.conf = c
 	if w.api, err = httpapi.New(c); err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/fault"
+	"github.com/placet-dev/placet/internal/display"
 	"github.com/placet-dev/placet/internal/id"
 	"github.com/placet-dev/placet/job"
 	"github.com/placet-dev/placet/token"
@@ -37,7 +38,17 @@ type Job struct {
 	Trigger          *job.Trigger    `json:"trigger,omitempty"`
 }
 
-func jobObject(j job.Job) Job {
+// jobObject is a job as the caller sees it.
+func (c caller) jobObject(j job.Job) Job {
+	o := JobObject(j)
+	if o.Progress != nil && !c.brought(j.Principal) {
+		o.Progress = (&display.Mask{}).JSON(o.Progress)
+	}
+	return o
+}
+
+// JobObject is a job as every door writes it, with all that it printed.
+func JobObject(j job.Job) Job {
 	o := Job{
 		JobID: j.ID, Name: j.Spec.Name, Status: j.Status, Paused: j.Paused, Command: j.Spec.Command, Shell: j.Spec.Shell, Cwd: j.Spec.Cwd,
 		Tags: j.Spec.Tags, TimeoutSeconds: int64(j.Spec.Timeout / time.Second), Principal: j.Principal,
@@ -226,7 +237,7 @@ func (s *Server) registerJobs() {
 	add(s, route{method: get, path: "/v1/jobs/{id}", id: "getJob", summary: "One job", jobs: true},
 		func(ctx context.Context, c caller, in *idIn) (*body[Job], error) {
 			j, err := s.readJob(ctx, c, in.ID)
-			return answer(jobObject(j), err)
+			return answer(c.jobObject(j), err)
 		})
 	add(s, route{method: get, path: "/v1/jobs/{id}/events", id: "jobEvents", summary: "A page of a job's events, oldest first", jobs: true}, s.jobEvents)
 	add(s, route{method: get, path: "/v1/jobs/{id}/tail", id: "tailJob", summary: "A piece of a job's output", jobs: true}, s.tailJob)
@@ -253,7 +264,7 @@ func (s *Server) registerJobs() {
 					by = *in.Body
 				}
 				j, err := p.do(s.c.Jobs, ctx, in.ID, c.byOr(by.By))
-				return answer(jobObject(j), err)
+				return answer(c.jobObject(j), err)
 			})
 	}
 	add(s, route{method: post, path: "/v1/jobs/{id}/send", id: "sendToJob", summary: "Write to a job's standard input", scopes: agentsAndOps, shape: `{"text":"yes\n","eof":true}`},
@@ -313,7 +324,7 @@ func (s *Server) startJob(ctx context.Context, c caller, in *startIn) (*body[Job
 		return nil, err
 	}
 	j, err := s.c.Jobs.Start(ctx, job.Starting{Spec: spec, IdempotencyKey: in.Body.IdempotencyKey, Principal: c.Principal, OwnTrigger: !c.reads()})
-	return answer(jobObject(j), err)
+	return answer(c.jobObject(j), err)
 }
 
 func (s *Server) listJobs(ctx context.Context, c caller, in *listJobsIn) (*body[Jobs], error) {
@@ -325,7 +336,7 @@ func (s *Server) listJobs(ctx context.Context, c caller, in *listJobsIn) (*body[
 		q.Principal = c.Principal
 	}
 	if in.View == "attention" {
-		return s.jobsByAttention(ctx, q, in.Page)
+		return s.jobsByAttention(ctx, c, q, in.Page)
 	}
 	if err := s.behindJob(ctx, c, in.After); err != nil {
 		return nil, err
@@ -338,16 +349,16 @@ func (s *Server) listJobs(ctx context.Context, c caller, in *listJobsIn) (*body[
 		id:   func(j job.Job) string { return j.ID },
 		sees: c.seesJob,
 	}.page(in.After, in.Limit)
-	return answer(Jobs{objects(js, jobObject), next}, err)
+	return answer(Jobs{objects(js, c.jobObject), next}, err)
 }
 
-func (s *Server) jobsByAttention(ctx context.Context, q job.Query, p Page) (*body[Jobs], error) {
+func (s *Server) jobsByAttention(ctx context.Context, c caller, q job.Query, p Page) (*body[Jobs], error) {
 	if p.After != "" {
 		return nil, ErrMalformed.Say("query.after: view=attention is one page.").Hint("Leave after out, or list the newest.")
 	}
 	q.Limit = p.Limit
 	js, err := s.c.Jobs.View(ctx, q)
-	return answer(Jobs{Jobs: objects(js, jobObject)}, err)
+	return answer(Jobs{Jobs: objects(js, c.jobObject)}, err)
 }
 
 // behindJob takes also a job that was cleaned up since: a list goes on behind it.
@@ -375,9 +386,11 @@ func (s *Server) jobEvents(ctx context.Context, c caller, in *jobEventsIn) (*bod
 		return nil, err
 	}
 	page, err := event.Read(ctx, s.c.Store, j.Stream(), event.Cursor(in.After), in.Limit)
-	list := Events{Events: []event.Object{}, Cursor: page.Cursor}
-	for _, e := range page.Events {
-		list.Events = append(list.Events, e.Object(event.CursorOf(e)))
+	list, view := Events{Events: make([]event.Object, len(page.Events)), Cursor: page.Cursor}, s.eventsFor(c)
+	for i, e := range page.Events {
+		if err == nil {
+			list.Events[i], err = view.object(ctx, e, event.CursorOf(e))
+		}
 	}
 	return answer(list, err)
 }
@@ -405,7 +418,7 @@ func (s *Server) waitForJob(ctx context.Context, c caller, in *waitIn) (*body[Wa
 	if err := s.maySeeJob(ctx, c, in.ID); err != nil {
 		return nil, err
 	}
-	return s.waitFor(ctx, in.Body.of(in.ID))
+	return s.waitFor(ctx, c, in.Body.of(in.ID))
 }
 
 func (b *Waiting) of(jobID string) *job.Waiting {
@@ -414,24 +427,25 @@ func (b *Waiting) of(jobID string) *job.Waiting {
 	}
 }
 
-func (s *Server) waitFor(ctx context.Context, w *job.Waiting) (*body[Waited], error) {
-	ctx, stop := s.waiting(ctx)
+func (s *Server) waitFor(ctx context.Context, c caller, w *job.Waiting) (*body[Waited], error) {
+	waits, stop := s.waiting(ctx)
 	defer stop()
 	defer s.metrics.waits()()
-	got, err := job.WaitApart(ctx, s.c.Store, s.c.Space, *w)
-	if err = because(ctx, err); err == nil && got.Result != job.GotShutdown {
-		err = s.stillGood(ctx)
+	got, err := job.WaitApart(waits, s.c.Store, s.c.Space, *w)
+	if err = because(waits, err); err == nil && got.Result != job.GotShutdown {
+		err = s.stillGood(waits)
 	}
-	return waited(got, err)
+	return s.waited(ctx, c, got, err)
 }
 
 // waited is the answer to a wait.
 //
 //go:noinline as it would lie on the stacks of all who wait
-func waited(got *job.Waited, err error) (*body[Waited], error) {
+func (s *Server) waited(ctx context.Context, c caller, got *job.Waited, err error) (*body[Waited], error) {
 	out := Waited{Result: got.Result, Cursor: got.Cursor}
-	if got.Result == job.GotEvent || got.Result == job.GotProgress {
-		o := got.Event.Object(got.Cursor)
+	if err == nil && (got.Result == job.GotEvent || got.Result == job.GotProgress) {
+		var o event.Object
+		o, err = s.eventsFor(c).object(ctx, got.Event, got.Cursor)
 		out.Event = &o
 	}
 	return answer(out, err)
@@ -448,7 +462,7 @@ func (s *Server) stopJob(ctx context.Context, c caller, in *stopIn) (*body[Job],
 	ctx, stop := s.waiting(ctx)
 	defer stop()
 	j, err := s.c.Jobs.Stop(ctx, in.ID, c.byOr(b.By), time.Duration(b.KillAfterSeconds)*time.Second)
-	return answer(jobObject(j), because(ctx, err))
+	return answer(c.jobObject(j), because(ctx, err))
 }
 
 func (s *Server) cleanJobs(ctx context.Context, c caller, in *cleanIn) (*body[Cleaned], error) {

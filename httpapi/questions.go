@@ -32,7 +32,8 @@ type Question struct {
 	Cursor     event.Cursor    `json:"cursor,omitempty" doc:"where to wait from; in the answer to asking"`
 }
 
-func questionObject(d decision.Decision) Question {
+// QuestionObject is a question as every door writes it, with all that was filled in.
+func QuestionObject(d decision.Decision) Question {
 	q := Question{
 		DecisionID: d.ID, JobID: d.Owner.ID, Prompt: d.Prompt, Options: d.Options, Status: d.Status, Choice: d.Choice,
 		By: d.DecidedBy, Principal: d.DecidedPrincipal, Note: d.Note,
@@ -48,6 +49,35 @@ func questionObject(d decision.Decision) Question {
 		q.Input = d.Input
 	}
 	return q
+}
+
+// questionFor is a question as the caller sees it: the answer to a form is whole for who
+// asked for it.
+func (s *Server) questionFor(tx job.Tx, c caller, d decision.Decision) (Question, error) {
+	q := QuestionObject(d)
+	if d.Form == nil {
+		return q, nil
+	}
+	own, err := s.askedFor(tx, c, d)
+	if err != nil || own {
+		return q, err
+	}
+	m := questionMask(d)
+	q.Form, q.Input, q.Note = hide(m.Schema, q.Form), hide(m.JSON, q.Input), m.Text(q.Note)
+	return q, nil
+}
+
+// answerQuestion is the answer with a question, or why there is none.
+func (s *Server) answerQuestion(ctx context.Context, c caller, d decision.Decision, err error) (*body[Question], error) {
+	if err != nil {
+		return nil, err
+	}
+	var q Question
+	err = txn.View(ctx, s.c.Store, func(tx job.Tx) (err error) {
+		q, err = s.questionFor(tx, c, d)
+		return err
+	})
+	return answer(q, err)
 }
 
 // Questions is a page of questions, newest first.
@@ -121,7 +151,7 @@ func (s *Server) registerQuestions() {
 	add(s, route{method: http.MethodGet, path: "/v1/decisions/{id}", id: "getQuestion", summary: "One question", jobs: true},
 		func(ctx context.Context, c caller, in *idIn) (*body[Question], error) {
 			d, err := s.readQuestion(ctx, c, in.ID)
-			return answer(questionObject(d), err)
+			return s.answerQuestion(ctx, c, d, err)
 		})
 	add(s, route{method: http.MethodGet, path: "/v1/decisions/{id}/wait", id: "waitForQuestion", summary: "Wait until a question is settled", jobs: true}, s.waitForQuestion)
 }
@@ -134,9 +164,11 @@ func (s *Server) ask(ctx context.Context, c caller, in *askIn) (*body[Question],
 	got, err := s.operator(c).Ask(ctx, s.c.Space, in.ID, decision.Asking{
 		Prompt: b.Prompt, Options: b.Options, Timeout: time.Duration(b.TimeoutSeconds) * time.Second, Form: b.Form, IdempotencyKey: b.IdempotencyKey, By: c.Principal,
 	})
-	q := questionObject(got.Decision)
-	q.Cursor = got.Cursor
-	return answer(q, err)
+	q, err := s.answerQuestion(ctx, c, got.Decision, err)
+	if err == nil {
+		q.Body.Cursor = got.Cursor
+	}
+	return q, err
 }
 
 func (s *Server) resolve(ctx context.Context, c caller, in *resolveIn) (*body[Question], error) {
@@ -145,7 +177,7 @@ func (s *Server) resolve(ctx context.Context, c caller, in *resolveIn) (*body[Qu
 	}
 	b := in.Body
 	d, err := s.operator(c).Resolve(ctx, in.ID, in.Token, decision.Answering{Choice: b.Choice, Input: b.Input, By: c.byOr(b.By), Note: b.Note})
-	return answer(questionObject(d), err)
+	return s.answerQuestion(ctx, c, d, err)
 }
 
 func (s *Server) withdrawQuestion(ctx context.Context, c caller, in *withdrawQuestionIn) (*body[Question], error) {
@@ -156,7 +188,7 @@ func (s *Server) withdrawQuestion(ctx context.Context, c caller, in *withdrawQue
 	op := s.operator(c)
 	op.MayOwn = c.manages()
 	d, err := op.WithdrawQuestion(ctx, in.ID, in.Token, c.byOr(n.By), n.Note)
-	return answer(questionObject(d), err)
+	return s.answerQuestion(ctx, c, d, err)
 }
 
 // seesQuestion lets an agent see those of its jobs and those it asked.
@@ -196,7 +228,12 @@ func (s *Server) listQuestions(ctx context.Context, c caller, in *listQuestionsI
 	list := Questions{}
 	err := txn.View(ctx, s.c.Store, func(tx job.Tx) error {
 		ds, next, err := s.decisions(tx, q, in.Page, c, func(d decision.Decision) bool { return s.seesQuestion(tx, c, d) })
-		list = Questions{Decisions: objects(ds, questionObject), Next: next}
+		list = Questions{Decisions: make([]Question, len(ds)), Next: next}
+		for i, d := range ds {
+			if err == nil {
+				list.Decisions[i], err = s.questionFor(tx, c, d)
+			}
+		}
 		return err
 	})
 	return answer(list, err)
@@ -214,7 +251,7 @@ func (s *Server) waitForQuestion(ctx context.Context, c caller, in *waitQuestion
 	if w.JobID, err = s.askingJob(ctx, c, in.ID); err != nil {
 		return nil, err
 	}
-	return s.waitFor(ctx, w)
+	return s.waitFor(ctx, c, w)
 }
 
 // askingJob is the job of a question that the caller sees.

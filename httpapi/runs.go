@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/placet-dev/placet/decision"
-	"github.com/placet-dev/placet/internal/display"
 	"github.com/placet-dev/placet/internal/id"
 	"github.com/placet-dev/placet/run"
 	"github.com/placet-dev/placet/txn"
@@ -61,59 +60,85 @@ func (c caller) seesRun(r run.Run) bool {
 func (s *Server) readRun(ctx context.Context, c caller, id string) (r run.Run, now time.Time, err error) {
 	err = txn.View(ctx, s.c.Store, func(tx run.Tx) error {
 		now = tx.Now()
-		r, err = tx.Run(id)
-		if err == nil && (r.Space != s.c.Space || !c.seesRun(r)) {
-			err = hidden("run", id)
-		}
+		r, err = s.run(tx, c, id)
 		return err
 	})
 	return r, now, err
 }
 
-// stepsShown is how many steps of a run are read at once.
-const stepsShown = 1000
+// run is one that the caller sees.
+func (s *Server) run(tx run.Tx, c caller, id string) (run.Run, error) {
+	r, err := tx.Run(id)
+	if err == nil && (r.Space != s.c.Space || !c.seesRun(r)) {
+		err = hidden("run", id)
+	}
+	return r, err
+}
 
+// showRun is a run with its steps.
 func (s *Server) showRun(ctx context.Context, c caller, id string) (run.Object, error) {
 	r, now, err := s.readRun(ctx, c, id)
 	if err != nil {
 		return run.Object{}, err
 	}
+	steps, err := s.steps(ctx, id)
+	if err != nil {
+		return run.Object{}, err
+	}
 	o := r.Object(now)
+	o.Steps = objects(steps, run.Step.Object)
+	return o, s.hideRun(ctx, c, r, steps, &o)
+}
+
+// stepsShown is how many steps of a run are read at once.
+const stepsShown = 1000
+
+// steps are all of a run's.
+func (s *Server) steps(ctx context.Context, id string) (all []run.Step, err error) {
 	for after := int64(0); ; {
-		var steps []run.Step
+		var page []run.Step
 		err := txn.View(ctx, s.c.Store, func(tx run.Tx) (err error) {
-			steps, err = tx.Steps(id, after, stepsShown)
+			page, err = tx.Steps(id, after, stepsShown)
 			return err
 		})
-		if err != nil {
-			return o, err
+		if all = append(all, page...); err != nil || len(page) < stepsShown {
+			return all, err
 		}
-		for _, st := range steps {
-			o.Steps = append(o.Steps, s.stepObject(c, r, st))
-			after = st.Index
-		}
-		if len(steps) < stepsShown {
-			return o, nil
-		}
+		after = page[len(page)-1].Index
 	}
 }
 
-// stepObject hides the secrets of a step's arguments from whoever did not start the run.
-func (s *Server) stepObject(c caller, r run.Run, st run.Step) run.StepObject {
-	o := st.Object()
-	if r.Principal == c.Principal {
-		return o
+// lastSteps is how many steps of a run are looked at for the secrets in them where none
+// is shown: what is shown of it besides its goal is what they came to.
+const lastSteps = 100
+
+// briefRun is a run without its steps, as a list has it.
+func (s *Server) briefRun(ctx context.Context, c caller, r run.Run, now time.Time) (run.Object, error) {
+	o := r.Object(now)
+	if c.brought(r.Principal) {
+		return o, nil
 	}
-	m := &display.Mask{}
-	if t, err := s.c.Tools.Lookup(st.Tool); err == nil {
-		m.Teach(t.InputSchema)
+	var steps []run.Step
+	err := txn.View(ctx, s.c.Store, func(tx run.Tx) (err error) {
+		steps, err = tx.Steps(r.ID, max(0, r.StepCount-lastSteps), lastSteps)
+		return err
+	})
+	if err != nil {
+		return o, err
 	}
-	m.Learn([]byte(st.Args))
-	o.Args, o.Result = hide(m.JSON, o.Args), hide(m.Scrub, o.Result)
-	if o.Observation != nil {
-		o.Observation.Message = m.Text(o.Observation.Message)
+	return o, s.hideRun(ctx, c, r, steps, &o)
+}
+
+// hideRun hides what is secret in these steps from whoever did not start the run.
+func (s *Server) hideRun(ctx context.Context, c caller, r run.Run, steps []run.Step, o *run.Object) error {
+	if c.brought(r.Principal) {
+		return nil
 	}
-	return o
+	m, err := s.runMask(ctx, steps)
+	if err == nil {
+		maskRun(o, m)
+	}
+	return err
 }
 
 func (s *Server) listRuns(ctx context.Context, c caller, in *listRunsIn) (*body[Runs], error) {
@@ -121,7 +146,9 @@ func (s *Server) listRuns(ctx context.Context, c caller, in *listRunsIn) (*body[
 	if in.Status == "all" {
 		q.Status = ""
 	}
-	list := Runs{}
+	var rs []run.Run
+	var next string
+	var now time.Time
 	err := txn.View(ctx, s.c.Store, func(tx run.Tx) error {
 		err := c.behind(in.After, "run", id.Run, func(id string) error {
 			r, err := tx.Run(id)
@@ -133,7 +160,8 @@ func (s *Server) listRuns(ctx context.Context, c caller, in *listRunsIn) (*body[
 		if err != nil {
 			return err
 		}
-		rs, next, err := listing[run.Run]{
+		now = tx.Now()
+		rs, next, err = listing[run.Run]{
 			read: func(after string, limit int) ([]run.Run, error) {
 				q.After, q.Limit = after, limit
 				return tx.Runs(q)
@@ -141,9 +169,14 @@ func (s *Server) listRuns(ctx context.Context, c caller, in *listRunsIn) (*body[
 			id:   func(r run.Run) string { return r.ID },
 			sees: c.seesRun,
 		}.page(in.After, in.Limit)
-		list = Runs{objects(rs, func(r run.Run) run.Object { return r.Object(tx.Now()) }), next}
 		return err
 	})
+	list := Runs{Runs: make([]run.Object, len(rs)), Next: next}
+	for i, r := range rs {
+		if err == nil {
+			list.Runs[i], err = s.briefRun(ctx, c, r, now)
+		}
+	}
 	return answer(list, err)
 }
 
@@ -165,7 +198,11 @@ func (s *Server) resumeRun(ctx context.Context, c caller, in *idIn) (*runOut, er
 	if r, now, err = s.readRun(ctx, c, in.ID); err != nil {
 		return nil, err
 	}
-	return &runOut{http.StatusAccepted, r.Object(now)}, nil
+	o, err := s.briefRun(ctx, c, r, now)
+	if err != nil {
+		return nil, err
+	}
+	return &runOut{http.StatusAccepted, o}, nil
 }
 
 // mayGoOn refuses, in this door's words, what nobody can go on with as it stands. Where

@@ -247,9 +247,10 @@ func add[I, O any](s *Server, r route, fn func(context.Context, caller, *I) (*O,
 	r.takes = takesOf(reflect.TypeFor[I]())
 	s.routes[r.pattern()] = &r
 	huma.Register(s.api, operation(&r), func(ctx context.Context, in *I) (*O, error) {
-		out, err := fn(ctx, callerOf(ctx), in)
+		c := callerOf(ctx)
+		out, err := fn(ctx, c, in)
 		if err != nil {
-			return nil, s.failure(ctx, err)
+			return nil, s.failure(ctx, s.withoutSecrets(ctx, c, err))
 		}
 		return out, nil
 	})

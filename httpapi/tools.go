@@ -8,6 +8,7 @@ import (
 
 	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/fault"
+	"github.com/placet-dev/placet/internal/display"
 	"github.com/placet-dev/placet/tool"
 	"github.com/placet-dev/placet/txn"
 )
@@ -50,7 +51,9 @@ func (s *Server) registerTools() {
 		func(context.Context, caller, *none) (*body[Tools], error) {
 			list := Tools{Tools: []tool.Object{}}
 			for _, t := range s.c.Tools.List() {
-				list.Tools = append(list.Tools, t.Object())
+				o := t.Object()
+				o.InputSchema = (&display.Mask{}).Schema(o.InputSchema)
+				list.Tools = append(list.Tools, o)
 			}
 			return &body[Tools]{list}, nil
 		})

@@ -100,13 +100,20 @@ func (e *eventsCommand) print(ctx context.Context, st *store.Store, es []event.E
 		return err
 	}
 	for _, ev := range es {
-		if e.json {
-			e.emit(eventObjectOf(ev, m))
-			continue
+		o := eventObjectOf(ev, m)
+		emit, payload := func() { e.emit(o) }, "(redacted)"
+		switch {
+		case ev.Redacted:
+		case strings.HasPrefix(ev.Stream, "job:"):
+			o.Payload = e.storedPayload(ctx, st, ev)
+			emit = func() { e.emitMasked(encode(o)) }
+			payload = display.Excerpt(string(o.Payload), 0)
+		default:
+			payload = m.Value(o.Payload)
 		}
-		payload := "(redacted)"
-		if !ev.Redacted {
-			payload = m.Value(m.Scrub(ev.Payload))
+		if e.json {
+			emit()
+			continue
 		}
 		e.say("%4d  %s  %-20s  %-12s  %s", ev.StreamSeq, own(stamp(ev.At)), safe(display.Short(string(ev.Type), 40)),
 			safe(display.Short(ev.Actor, 24)), safe(payload))

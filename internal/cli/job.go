@@ -116,7 +116,7 @@ func newJobEventsCommand(a *app) *cobra.Command {
 					return err
 				}
 				for _, e := range l.Events {
-					a.tellEvent(e)
+					a.tellEvent(a.maskedEvent(ctx, d.Client, e))
 				}
 				cursor = l.Cursor
 			}
@@ -126,9 +126,10 @@ func newJobEventsCommand(a *app) *cobra.Command {
 	return c
 }
 
+// tellEvent prints an event whose secrets are masked.
 func (a *app) tellEvent(e event.Object) {
 	if a.json {
-		a.emit(e)
+		a.emitMasked(encode(e))
 		return
 	}
 	payload := "(redacted)"
@@ -204,6 +205,9 @@ func newJobWaitCommand(a *app) *cobra.Command {
 			}
 			w.After = event.Cursor(after)
 			got, err := d.WaitForJob(ctx, jobID, w)
+			if got.Event != nil {
+				*got.Event = a.maskedEvent(ctx, d.Client, *got.Event)
+			}
 			return a.tellWaited(got, err)
 		}),
 	}
@@ -221,7 +225,7 @@ func (a *app) tellWaited(got httpapi.Waited, err error) error {
 	}
 	switch {
 	case a.json:
-		a.emit(got)
+		a.emitMasked(encode(got))
 	case got.Event != nil:
 		a.tellEvent(*got.Event)
 	default:

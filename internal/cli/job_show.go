@@ -19,7 +19,7 @@ func (a *app) tellJob(j httpapi.Job, err error) error {
 		return err
 	}
 	if a.json {
-		a.emit(j)
+		a.emitMasked(encode(j))
 		return nil
 	}
 	a.sayJob(j)
@@ -129,11 +129,11 @@ func (a *app) showQuestion(ctx context.Context, st *store.Store, decisionID stri
 	}
 	q := httpapi.QuestionObject(d)
 	if a.json {
-		a.emit(q)
+		a.emitQuestion(q)
 		return nil
 	}
 	a.say("Question %s %s", own(q.DecisionID), own(q.Status))
-	p := page{a: a, to: a.out, mask: a.mask}
+	p := page{a: a, to: a.out, mask: questionMask(q)}
 	p.facts([]fact{
 		{"asks", p.foreign(q.Prompt)},
 		{"options", p.foreign(strings.Join(q.Options, ", "))},

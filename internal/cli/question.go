@@ -28,7 +28,7 @@ placet job wait waits for the answer.`,
 				return err
 			}
 			if a.json {
-				a.emit(got)
+				a.emitQuestion(got)
 				return nil
 			}
 			a.say("%s", own(got.DecisionID))
@@ -84,7 +84,7 @@ func (a *app) listQuestions(ctx context.Context, d reached, q httpapi.QuestionQu
 		}
 		for _, q := range l.Decisions {
 			if a.json {
-				a.emit(q)
+				a.emitQuestion(q)
 				continue
 			}
 			t.row(q.DecisionID, string(q.Status), ago(time.Now(), q.CreatedAt), startOf(a.mask.Text(q.Prompt), 48), startOf(a.mask.Text(optionsOrAnswer(q)), 40), q.JobID)
@@ -139,7 +139,7 @@ func newResolveCommand(a *app) *cobra.Command {
 				return err
 			}
 			if a.json {
-				a.emit(q)
+				a.emitQuestion(q)
 				return nil
 			}
 			a.say("Question %s is answered: %s.", own(q.DecisionID), string(q.Choice))

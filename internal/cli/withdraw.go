@@ -97,7 +97,7 @@ func (a *app) withdrawQuestion(c *cobra.Command, st *store.Store, decisionID str
 		return err
 	}
 	if a.json {
-		a.emit(httpapi.QuestionObject(d))
+		a.emitQuestion(httpapi.QuestionObject(d))
 		return nil
 	}
 	a.say("Question %s is withdrawn.", own(d.ID))
