@@ -540,7 +540,8 @@ func TestJobListAtATerminal(t *testing.T) {
 	}
 	q := object[httpapi.Question](w, "ask", started["asking"], "Continue past epoch 40?", "--option", "keep going", "--option", "stop")
 	code, screen := w.atTerminal("job", "list").end()
-	screen = regexp.MustCompile(`\d+s ago`).ReplaceAllString(strings.ReplaceAll(screen, "\r\n", "\n"), "1s ago")
+	screen = regexp.MustCompile(`\d+[sm] ago *`).ReplaceAllString(strings.ReplaceAll(screen, "\r\n", "\n"), "1s ago  ") // however long it took
+	screen = regexp.MustCompile(` +name\n`).ReplaceAllString(screen, "   name\n")
 	want := fmt.Sprintf(`id                                        status     since   name
 %s  running    1s ago  asking                    [###.................]  15%%  asks: Continue past epoch 40?
 %s  failed     1s ago  failed                    It exited with status 2.
