@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -186,8 +184,6 @@ func lookWork(ctx context.Context, f *findings, st *store.Store, conf *config.Co
 	var pending, granted []decision.Decision
 	var unknown, refused, lost []call.Call
 	var adrift []run.Run
-	var served map[string]call.Call
-	var now time.Time
 	overdue := 0
 	err := txn.View(ctx, st, func(tx run.Tx) (err error) {
 		q := decision.Query{Space: event.MainSpace, Type: decision.Approval, Status: decision.Pending, Open: true, Limit: listed}
@@ -204,10 +200,6 @@ func lookWork(ctx context.Context, f *findings, st *store.Store, conf *config.Co
 		if granted, err = tx.Decisions(q); err != nil {
 			return err
 		}
-		if served, err = daemonsCalls(tx, granted); err != nil {
-			return err
-		}
-		now = tx.Now()
 		if unknown, refused, err = unknownCalls(tx); err != nil {
 			return err
 		}
@@ -327,9 +319,9 @@ func upTo(n int, noun string) string {
 }
 
 // lookGrants finds approved work that nobody with this configuration can run.
-func lookGrants(f *findings, granted []decision.Decision, all int, conf *config.Config) {
-	yeses := string(count(all, "yes", "yeses"))
-	if all == listed {
+func lookGrants(f *findings, granted []decision.Decision, conf *config.Config) {
+	yeses := string(count(len(granted), "yes", "yeses"))
+	if len(granted) == listed {
 		yeses = fmt.Sprintf("%d or more yeses", listed)
 	}
 	f.ok("approved", "%s not used yet", yeses)

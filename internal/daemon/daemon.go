@@ -37,7 +37,7 @@ func Serve(ctx context.Context, c Config) (err error) {
 	if err != nil {
 		return err
 	}
-	defer lock.Close()
+	defer unlock(lock)
 	st, err := sqlite.Open(ctx, c.DB, &sqlite.Options{Logger: c.Log})
 	if err != nil {
 		return err

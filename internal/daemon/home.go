@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -54,20 +55,37 @@ func (h Home) JobsDir() string { return h.db + ".jobs" }
 // ErrServed: another daemon has the store.
 var ErrServed = fault.Sentinel(fault.Conflict, "already_served", "Another placet serve has this store.")
 
-// lock takes the home for as long as the file is open.
+// glances is how often the lock is tried for: whoever looks whether a daemon serves
+// holds it for a moment, too.
+const glances = 20
+
+// lock takes the home until it is unlocked.
 func (h Home) lock() (*os.File, error) {
 	f, err := os.OpenFile(h.lockFile(), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("take the lock of %s: %w", h.db, err)
 	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		f.Close()
-		if errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, ErrServed.Say("Another placet serve has the store %s.", h.db)
+	for range glances {
+		if err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); !errors.Is(err, unix.EWOULDBLOCK) {
+			break
 		}
-		return nil, fmt.Errorf("lock %s: %w", h.lockFile(), err)
+		time.Sleep(10 * time.Millisecond)
 	}
-	return f, nil
+	if err == nil {
+		return f, nil
+	}
+	f.Close()
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return nil, ErrServed.Say("Another placet serve has the store %s.", h.db)
+	}
+	return nil, fmt.Errorf("lock %s: %w", h.lockFile(), err)
+}
+
+// unlock gives a lock back. Closing the file alone would not, while a child that is
+// being forked has it open.
+func unlock(f *os.File) {
+	_ = unix.Flock(int(f.Fd()), unix.LOCK_UN) // closing gives it back as well
+	f.Close()
 }
 
 // Served reports whether a daemon has the store now: then its discovery file is true.
@@ -76,7 +94,7 @@ func (h Home) Served() bool {
 	if err != nil {
 		return false
 	}
-	defer f.Close()
+	defer unlock(f)
 	err = unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB)
 	return errors.Is(err, unix.EWOULDBLOCK)
 }
