@@ -184,6 +184,7 @@ func lookWork(ctx context.Context, f *findings, st *store.Store, conf *config.Co
 	var pending, granted []decision.Decision
 	var unknown, refused, lost []call.Call
 	var adrift []run.Run
+	var served []servedCall
 	overdue := 0
 	err := txn.View(ctx, st, func(tx run.Tx) (err error) {
 		q := decision.Query{Space: event.MainSpace, Type: decision.Approval, Status: decision.Pending, Open: true, Limit: listed}
@@ -200,6 +201,9 @@ func lookWork(ctx context.Context, f *findings, st *store.Store, conf *config.Co
 		if granted, err = tx.Decisions(q); err != nil {
 			return err
 		}
+		if granted, served, err = apart(tx, granted); err != nil {
+			return err
+		}
 		if unknown, refused, err = unknownCalls(tx); err != nil {
 			return err
 		}
@@ -212,12 +216,12 @@ func lookWork(ctx context.Context, f *findings, st *store.Store, conf *config.Co
 	if err != nil {
 		return err
 	}
+	lookServed(f, served, conf)
 	f.ok("pending", "%s waiting for a person", upTo(len(pending), "approval"))
 	if overdue > 0 {
 		f.attention("overdue", "%s past the deadline: deciding or resuming ends it", upTo(overdue, "approval"))
 	}
-	lookGrants(f, slices.DeleteFunc(slices.Clone(granted), func(d decision.Decision) bool { return served[d.ID].ID != "" }), len(granted), conf)
-	lookServed(f, granted, served, now, conf)
+	lookGrants(f, granted, conf)
 	for _, g := range byWay(unknown) {
 		f.attention("unknown", "%s with an unknown outcome, such as %s: %s", upTo(len(g.calls), "call"), g.calls[0].ID, g.settles())
 	}

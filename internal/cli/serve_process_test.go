@@ -19,6 +19,7 @@ import (
 	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/event"
+	"github.com/placet-dev/placet/fault"
 	"github.com/placet-dev/placet/httpapi"
 	"github.com/placet-dev/placet/internal/process"
 	"github.com/placet-dev/placet/job"
@@ -686,6 +687,10 @@ func TestDoctorNamesWhatNobodyCarriesOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	doctor(1, "unserved", "1 call came in over HTTP", p.CallID, "placet serve")
+	if c, _ := w.call(p.CallID); w.ex.Postpone(t.Context(), c, "not_authorised: bot is gone", time.Hour) != nil {
+		t.Fatal("not noted")
+	}
+	doctor(1, "unserved", "it is tried again at", "placet events call:"+p.CallID)
 	w.write(map[string]string{"placet.yaml": "tools: []\n"})
 	doctor(1, "unserved", p.CallID+" is approved, no process here has tool refund", "placet withdraw "+p.CallID)
 	w.write(map[string]string{"placet.yaml": "tools:\n  - name: refund\n    description: Another one.\n    side_effect: remote_mutation\n    exec: [./refund.sh]\n"})
@@ -697,4 +702,65 @@ func TestDoctorNamesWhatNobodyCarriesOut(t *testing.T) {
 	if _, _, code := w.run("withdraw", p.CallID); code != 1 {
 		t.Errorf("once more: exit code %d", code)
 	}
+}
+
+func isReason(err error, want string) bool { f := fault.From(err); return f != nil && f.Reason == want }
+
+// A job's token is refused for every other job, for deciding, and after its job ended.
+func TestServeRefusesAJobsToken(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := w.serve()
+	agent := s.client(token.Agent, "bot")
+	start := func(command string) httpapi.Job {
+		t.Helper()
+		j, err := agent.StartJob(t.Context(), httpapi.Starting{Command: json.RawMessage(command)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return j
+	}
+	fifo := filepath.Join(w.dir, "fifo")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	one := start(`"printf %s \"$PLACET_TOKEN\" >` + fifo + `; cat"`)
+	other := start(`["cat"]`)
+	secret, err := os.ReadFile(fifo) // blocks until the job writes to it
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := httpapi.NewClient(s.at.URL, string(secret))
+	if j, err := c.GetJob(t.Context(), one.JobID); err != nil || j.JobID != one.JobID {
+		t.Fatalf("its own: %+v %v", j, err)
+	}
+	q, err := c.Ask(t.Context(), one.JobID, httpapi.Asking{Prompt: "?"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.GetJob(t.Context(), other.JobID); !isReason(err, "not_found") {
+		t.Errorf("another job: %v", err)
+	}
+	if _, err := c.Ask(t.Context(), other.JobID, httpapi.Asking{Prompt: "?"}); !isReason(err, "not_found") {
+		t.Errorf("for another job: %v", err)
+	}
+	if _, err := c.Resolve(t.Context(), one.JobID, q.DecisionID, httpapi.Resolving{Choice: "approve"}); !isReason(err, "forbidden") {
+		t.Errorf("its own question: %v", err)
+	}
+	if _, err := c.Call(t.Context(), "look", []byte(`{}`), ""); !isReason(err, "forbidden") {
+		t.Errorf("a tool: %v", err)
+	}
+	if err := agent.SendToJob(t.Context(), one.JobID, httpapi.Sending{EOF: true}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := agent.WaitForJob(t.Context(), one.JobID, httpapi.Waiting{Types: []string{"completed"}, TimeoutSeconds: 60}); err != nil || got.Event == nil {
+		t.Fatalf("%+v %v", got, err)
+	}
+	if _, err := c.GetJob(t.Context(), one.JobID); !errors.Is(err, token.ErrUnauthenticated) {
+		t.Errorf("after its job ended: %v", err)
+	}
+	if _, err := agent.StopJob(t.Context(), other.JobID, httpapi.Stopping{}); err != nil {
+		t.Error(err)
+	}
+	s.end(syscall.SIGTERM)
 }

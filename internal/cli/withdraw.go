@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -73,19 +72,6 @@ is cancelled and never runs. Of a question that is withdrawn its job hears that 
 		return nil
 	}
 	return c
-}
-
-// withdrawGranted takes a yes back that nobody has acted on.
-func withdrawGranted(ctx context.Context, st *store.Store, approvalID, by, note string) (decision.Decision, error) {
-	s, err := readApproval(ctx, st, approvalID)
-	if err != nil {
-		return decision.Decision{}, err
-	}
-	if _, err := call.WithdrawGranted(ctx, st, nil, s.CallID, by, note); err != nil {
-		return decision.Decision{}, err
-	}
-	s, err = readApproval(ctx, st, approvalID)
-	return s.Decision, err
 }
 
 func (a *app) withdrawQuestion(c *cobra.Command, st *store.Store, decisionID string, flags answerFlags) error {

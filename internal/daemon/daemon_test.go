@@ -110,7 +110,9 @@ func TestStopLetsWorkEnd(t *testing.T) {
 		return agent.WaitForJob(t.Context(), j.JobID, httpapi.Waiting{Types: []string{"completed"}, TimeoutSeconds: 3600})
 	})
 	ofQuestion := later(func() (httpapi.Waited, error) { return agent.WaitForQuestion(t.Context(), q.DecisionID, "", time.Hour) })
-	ofTail := later(func() (httpapi.Tail, error) { return agent.TailJob(t.Context(), j.JobID, job.Tailing{Stream: job.Stdout, Follow: true}) })
+	ofTail := later(func() (httpapi.Tail, error) {
+		return agent.TailJob(t.Context(), j.JobID, job.Tailing{Stream: job.Stdout, Follow: true})
+	})
 	ofEvents := later(func() (int, error) {
 		return 0, agent.Follow(t.Context(), "call:"+waiting.CallID, "", func(event.Object) error { return nil })
 	})

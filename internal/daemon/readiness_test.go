@@ -41,7 +41,7 @@ func TestReadyNamesTheLoopThatHangs(t *testing.T) {
 				}
 			}
 			err := s.home.Ready(t.Context())
-			if fault.From(err) == nil || fault.From(err).Code != fault.Unavailable || fault.From(err).Reason != "not_ready" || !strings.Contains(err.Error(), "the loop "+name+" has not come round for 1m") {
+			if f := fault.From(err); f == nil || f.Code != fault.Unavailable || f.Reason != "not_ready" || !strings.Contains(err.Error(), "the loop "+name+" has not come round for 1m") {
 				t.Errorf("while %s hangs: %v", name, err)
 			}
 			for _, other := range all {

@@ -1,18 +1,14 @@
 package daemon
 
 import (
-	"encoding/json"
 	"errors"
-	"os"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/fault"
 	"github.com/placet-dev/placet/httpapi"
 	"github.com/placet-dev/placet/run"
-	"github.com/placet-dev/placet/token"
 	"github.com/placet-dev/placet/tool"
 )
 
@@ -191,61 +187,3 @@ func TestServiceManager(t *testing.T) {
 }
 
 func isReason(err error, want string) bool { f := fault.From(err); return f != nil && f.Reason == want }
-
-// A job's token is refused for every other job, for deciding, and after its job ended.
-func TestAJobsOwnToken(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	s := w.serve()
-	agent, _ := s.client(token.Agent, "bot")
-	start := func(command string) httpapi.Job {
-		t.Helper()
-		j, err := agent.StartJob(t.Context(), httpapi.Starting{Command: json.RawMessage(command)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return j
-	}
-	fifo := w.db + ".fifo"
-	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	one := start(`"printf %s \"$PLACET_TOKEN\" >` + fifo + `; cat"`)
-	other := start(`["cat"]`)
-	secret, err := os.ReadFile(fifo) // blocks until the job writes to it
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := httpapi.NewClient(s.at.URL, string(secret))
-	if j, err := c.GetJob(t.Context(), one.JobID); err != nil || j.JobID != one.JobID {
-		t.Fatalf("its own: %+v %v", j, err)
-	}
-	q, err := c.Ask(t.Context(), one.JobID, httpapi.Asking{Prompt: "?"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.GetJob(t.Context(), other.JobID); !isReason(err, "not_found") {
-		t.Errorf("another job: %v", err)
-	}
-	if _, err := c.Ask(t.Context(), other.JobID, httpapi.Asking{Prompt: "?"}); !isReason(err, "not_found") {
-		t.Errorf("for another job: %v", err)
-	}
-	if _, err := c.Resolve(t.Context(), one.JobID, q.DecisionID, httpapi.Resolving{Choice: "approve"}); !isReason(err, "forbidden") {
-		t.Errorf("its own question: %v", err)
-	}
-	if _, err := c.Call(t.Context(), "look_up", []byte(order), ""); !isReason(err, "forbidden") {
-		t.Errorf("a tool: %v", err)
-	}
-	if err := agent.SendToJob(t.Context(), one.JobID, httpapi.Sending{EOF: true}); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := agent.WaitForJob(t.Context(), one.JobID, httpapi.Waiting{Types: []string{"completed"}, TimeoutSeconds: 60}); err != nil || got.Event == nil {
-		t.Fatalf("%+v %v", got, err)
-	}
-	if _, err := c.GetJob(t.Context(), one.JobID); !errors.Is(err, token.ErrUnauthenticated) {
-		t.Errorf("after its job ended: %v", err)
-	}
-	if _, err := agent.StopJob(t.Context(), other.JobID, httpapi.Stopping{}); err != nil {
-		t.Error(err)
-	}
-}
