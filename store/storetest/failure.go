@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"errors"
+	"maps"
 	"math/rand/v2"
 	"strconv"
 	"sync"
@@ -20,13 +21,18 @@ import (
 // again with its caller giving up there; and again with the answer to each
 // commit lost. Now and then the store is opened anew.
 func failure(t *testing.T, b Backend) {
-	told := 0
-	for name, tell := range stories() {
+	told, all := 0, stories()
+	maps.Copy(all, jobStories())
+	for name, tell := range all {
+		var blows []Blow
+		for _, blow := range b.failures() {
+			if told++; thorough == 1 || told%5 == 0 {
+				blows = append(blows, blow)
+			}
+		}
 		t.Run(name, func(t *testing.T) {
-			for _, blow := range b.failures() {
-				if told++; thorough > 1 && told%5 > 0 {
-					continue
-				}
+			t.Parallel()
+			for _, blow := range blows {
 				name := blow.String()
 				if blow == None {
 					name = "cancel"

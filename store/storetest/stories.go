@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/placet-dev/placet/call"
@@ -54,6 +55,8 @@ type play struct {
 	broken  bool              // a caller gave up: the story may end otherwise
 	later   decision.Operator // to whom everything is overdue
 	endSlow func()
+	home    string   // of the supervisor
+	held    *os.File // the lock of a launch
 }
 
 // park is the first step of most stories.
