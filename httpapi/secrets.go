@@ -174,10 +174,10 @@ func maskRun(o *run.Object, m *display.Mask) {
 }
 
 // withoutSecrets hides the secrets in what a refusal says of the decision that stands:
-// its note, as it is hidden where the decision is shown.
+// its note and input, as they are hidden where the decision is shown.
 func (s *Server) withoutSecrets(ctx context.Context, c caller, refused error) error {
 	standing, ok := decision.StandingOf(refused)
-	if !ok || standing.Note == "" {
+	if !ok || standing.Note == "" && standing.Input == nil {
 		return refused
 	}
 	err := txn.View(ctx, s.c.Store, func(tx job.Tx) error {
@@ -191,12 +191,13 @@ func (s *Server) withoutSecrets(ctx context.Context, c caller, refused error) er
 		}
 		own, err := s.askedFor(tx, c, d)
 		if err == nil && !own {
-			standing.Note = questionMask(d).Text(d.Note)
+			m := questionMask(d)
+			standing.Note, standing.Input = m.Text(d.Note), hide(m.JSON, standing.Input)
 		}
 		return err
 	})
 	if err != nil {
-		standing.Note = "" // what cannot be looked at is not told
+		standing.Note, standing.Input = "", nil // what cannot be looked at is not told
 	}
 	return fault.From(refused).With(standing)
 }

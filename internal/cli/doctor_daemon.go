@@ -14,7 +14,7 @@ func (a *app) lookDaemon(ctx context.Context, f *findings) {
 	c, err := a.reach()
 	switch {
 	case errors.Is(err, errNoDaemon):
-		f.note("daemon", "None serves this store: what is approved waits for placet resume.")
+		f.note("daemon", "None serves this store: what came in over HTTP waits for placet serve, and the rest for placet resume.")
 		return
 	case err != nil:
 		f.failed("daemon", err)

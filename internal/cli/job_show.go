@@ -19,7 +19,7 @@ func (a *app) tellJob(j httpapi.Job, err error) error {
 		return err
 	}
 	if a.json {
-		a.emitMasked(encode(j))
+		a.emitMasked(a.mask.JSON(encode(j)))
 		return nil
 	}
 	a.sayJob(j)

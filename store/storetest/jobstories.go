@@ -103,7 +103,7 @@ func tellTakenBack(p *play) {
 	for range 2 {
 		p.step("withdraw", func(ctx context.Context) error {
 			asker := decision.Operator{Store: p.s, Principal: "agent:ana"}
-			_, err := asker.WithdrawQuestion(ctx, j.ID, q.ID, "agent:ana")
+			_, err := asker.WithdrawQuestion(ctx, j.ID, q.ID, "agent:ana", "")
 			return err
 		})
 	}
@@ -145,7 +145,7 @@ func tellTooLate(p *play) {
 	})
 	p.questionsStand(j, decision.Expired, decision.Pending)
 	late("withdraw", func(ctx context.Context) error {
-		_, err := p.later.WithdrawQuestion(ctx, j.ID, second.ID, "agent:ana")
+		_, err := p.later.WithdrawQuestion(ctx, j.ID, second.ID, "agent:ana", "")
 		return err
 	})
 	p.questionsStand(j, decision.Expired, decision.Expired)
@@ -242,7 +242,7 @@ func tellCleaned(p *play) {
 		p.Errorf("it is still seen: %v", err)
 	}
 	p.same(j.Head, p.lookBehind(p.start).Cleaned[j.Stream()])
-	if left := read(p.world, func(tx store.Tx) ([]job.Job, error) { return tx.CleanedJobs(j.Home, 1000) }); !slices.ContainsFunc(left, func(l job.Job) bool { return l.ID == j.ID }) {
+	if left := read(p.world, func(tx store.Tx) ([]job.Job, error) { return tx.CleanedJobs(j.Home, "", 1000) }); !slices.ContainsFunc(left, func(l job.Job) bool { return l.ID == j.ID }) {
 		p.Error("nobody will delete it")
 	}
 }
