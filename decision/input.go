@@ -1,9 +1,6 @@
 package decision
 
 import (
-	"bytes"
-	"encoding/json"
-
 	"github.com/placet-dev/placet/canon"
 )
 
@@ -46,7 +43,8 @@ func sameInput(a, b []byte) bool {
 }
 
 // errOtherAnswer names what stands to somebody whose choice was another, or the same
-// with another input.
+// with another input. The input itself is in the error's standing, where a door can
+// hide the secrets in it, and not in its text.
 func (d Decision) errOtherAnswer(choice Choice) error {
 	answer := quote(string(d.Choice))
 	switch {
@@ -54,22 +52,7 @@ func (d Decision) errOtherAnswer(choice Choice) error {
 	case nothing(d.Input):
 		answer += " without input"
 	default:
-		answer += " with the input " + inputText(d.Input)
+		answer += " with another input"
 	}
 	return ErrChoiceConflict.Say("Question %s is answered already: %s%s.", d.ID, answer, byWhom(d)).With(d.Standing())
-}
-
-// maxShown bounds an input within a sentence, in characters.
-const maxShown = 200
-
-func inputText(input []byte) string {
-	var b bytes.Buffer
-	if json.Compact(&b, input) != nil { // altered by hand
-		return "that is stored, which is no JSON"
-	}
-	r := []rune(b.String())
-	if len(r) > maxShown {
-		return string(r[:maxShown]) + "…"
-	}
-	return string(r)
 }
