@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/httpapi"
@@ -126,9 +127,13 @@ func TestMetricsOfWaiters(t *testing.T) {
 // until asks again until a figure is there.
 func (w *world) until(want string) {
 	w.t.Helper()
-	for w.t.Context().Err() == nil {
-		if r := w.do("reviewer", "GET", "/metrics", ""); strings.Contains(r.text, want+"\n") {
+	for end := time.Now().Add(time.Minute); ; {
+		r := w.do("reviewer", "GET", "/metrics", "")
+		if strings.Contains(r.text, want+"\n") {
 			return
+		}
+		if time.Now().After(end) {
+			w.t.Fatalf("%s does not come:\n%s", want, of(r.text, "placet_http"))
 		}
 	}
 }
