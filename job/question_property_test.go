@@ -3,7 +3,6 @@ package job_test
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -18,6 +17,7 @@ import (
 	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/fault"
 	"github.com/placet-dev/placet/job"
+	"github.com/placet-dev/placet/store/storetest"
 )
 
 // belief is what a simple reading of the contract says of one question.
@@ -453,9 +453,7 @@ func TestQuestionsAsInAModel(t *testing.T) {
 		})
 		k.counted()
 	})
-	if r, err := event.Verify(a.ctx, a.st, nil); err != nil || r.Break != nil {
-		t.Errorf("%+v, %v", r, errors.Join(err))
-	}
+	storetest.CheckInvariants(t, a.st)
 	for _, what := range []string{
 		"ask ", "ask key", "ask run_state", "asked again", "resolve ", "answered again", "resolve not_found", "resolve choice_conflict", "resolve withdrawn",
 		"resolve expired", "resolve self_decision", "resolve not_offered", "resolve usage", "resolve invalid_arguments", "withdraw ", "withdrawn again",
