@@ -142,7 +142,7 @@ func (s Server) Confirm(ctx context.Context, principal, callID string, fence int
 		if err != nil {
 			return err
 		}
-		if a.Outcome != "" && a.Outcome != Unknown && (a.Outcome != out.Status || c.Fence == fence && !bytes.Equal(c.Result, out.Result)) {
+		if a.Outcome != "" && a.Outcome != Unknown && (a.Outcome != out.Status || c.Fence == fence && (!bytes.Equal(c.Result, out.Result) || out.Message != a.Message)) {
 			return ErrRunState.Say("The attempt with fence %d at call %s is recorded as %s already.", fence, callID, a.Outcome)
 		}
 		next, _, err = s.e.end(tx, sub, c, a, End{Outcome: out})

@@ -219,25 +219,29 @@ func TestWithdrawGranted(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	p := w.park(`{"order":"o"}`)
+	op := decision.Operator{Store: w.st, Principal: "user:ana"}
 	withdraw := func(id string) error {
-		_, err := call.WithdrawGranted(w.ctx, w.st, nil, id, "ana", "asked again")
+		_, err := call.WithdrawGranted(w.ctx, op, id, "ana", "asked again")
 		return err
 	}
-	w.refused(withdraw(p.CallID), "usage") // it waits for a person
-	w.refused(withdraw("call_none"), "not_found")
+	w.refused(withdraw(p.ApprovalID), "usage") // it waits for a person
+	w.refused(withdraw("apr_none"), "not_found")
 	w.approve(p.ApprovalID)
-	if _, err := call.WithdrawGranted(w.ctx, w.st, nil, p.CallID, "", ""); err == nil {
+	if _, err := call.WithdrawGranted(w.ctx, op, p.ApprovalID, "", ""); err == nil {
 		t.Error("by nobody")
 	}
-	c, err := call.WithdrawGranted(w.ctx, w.st, nil, p.CallID, "ana", "asked again")
+	c, err := call.WithdrawGranted(w.ctx, op, p.ApprovalID, "ana", "asked again")
 	if err != nil || c.Status != call.Cancelled || c.Message != "asked again" {
 		t.Fatalf("%+v %v", c, err)
 	}
 	w.status(p, call.Cancelled, decision.Superseded)
+	if d := w.latest(p.CallID); d.WithdrawnBy != "ana" || d.WithdrawnPrincipal != "user:ana" || d.DecidedBy == "" {
+		t.Errorf("who took it back: %+v", d)
+	}
 	if got := w.types(p.CallID); !strings.HasSuffix(got, "approval.superseded call.cancelled") {
 		t.Errorf("events: %s", got)
 	}
-	w.refused(withdraw(p.CallID), "run_state")
+	w.refused(withdraw(p.ApprovalID), "already_decided")
 	if _, err := w.ex.Resume(w.ctx, p.ApprovalID, nil); err == nil {
 		t.Error("it is resumed")
 	}
@@ -245,22 +249,24 @@ func TestWithdrawGranted(t *testing.T) {
 	used := w.park(`{"order":"p"}`)
 	w.approve(used.ApprovalID)
 	w.resumed(used.ApprovalID, call.Succeeded)
-	w.refused(withdraw(used.CallID), "run_state")
+	w.refused(withdraw(used.ApprovalID), "already_decided")
 }
 
 // Taking back and running race: one of them has it.
 func TestWithdrawGrantedRaces(t *testing.T) {
 	t.Parallel()
 	w := quick(t)
-	for range 50 {
+	for range 200 {
 		p := w.park(`{"order":"o"}`)
 		w.approve(p.ApprovalID)
 		before := len(w.spy.calls())
-		back := make(chan error, 1)
+		back, together := make(chan error, 1), make(chan struct{})
 		go func() {
-			_, err := call.WithdrawGranted(w.ctx, w.st, nil, p.CallID, "ana", "")
+			<-together
+			_, err := call.WithdrawGranted(w.ctx, decision.Operator{Store: w.st}, p.ApprovalID, "ana", "")
 			back <- err
 		}()
+		close(together)
 		res, err := w.ex.Resume(w.ctx, p.ApprovalID, nil)
 		ran, taken := err == nil && res.Status == call.Succeeded, <-back == nil
 		if ran == taken || ran != (len(w.spy.calls()) == before+1) {

@@ -35,14 +35,14 @@ func (e *Executor) startAndRun(ctx context.Context, s subject, v verdict) (Resul
 	case st.denial != nil:
 		return *st.denial, nil
 	}
-	if s.handed != nil {
-		*s.handed = Handed{Call: st.call, Attempt: st.attempt, Args: v.args}
-		return resultOf(st.call), nil
-	}
 	if time.Since(asked) >= e.conf.Lease*2/3 {
 		return e.finish(ctx, s, st, Outcome{
 			Status: Failed, Kind: KindNotStarted, Message: "Storing the start took longer than two thirds of the lease; the tool was not called.",
 		})
+	}
+	if s.handed != nil {
+		*s.handed = Handed{Call: st.call, Attempt: st.attempt, Args: v.args}
+		return resultOf(st.call), nil
 	}
 	return e.run(ctx, s, st, v.args, asked)
 }

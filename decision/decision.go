@@ -355,8 +355,9 @@ type Tx interface {
 	DecisionByKey(owner Ref, key string) (Decision, error)
 	// Decisions lists, newest first.
 	Decisions(q Query) ([]Decision, error)
-	// Due lists open decisions whose deadline lies before now, oldest first.
-	Due(now time.Time, limit int) ([]Decision, error)
+	// Due lists open decisions whose deadline lies before now, oldest first, without the
+	// first skip. limit is 1 to 1,000; 0 means 100.
+	Due(now time.Time, skip, limit int) ([]Decision, error)
 	// InsertDecision writes a new one and its events to the owner's stream.
 	InsertDecision(d Decision, es ...event.Event) error
 	// PutDecision writes a change: guarded by the status, digest and version of

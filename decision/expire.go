@@ -3,7 +3,6 @@ package decision
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 
 	"github.com/placet-dev/placet/txn"
@@ -11,25 +10,26 @@ import (
 
 // expiringAtOnce is how many overdue decisions are ended at the same moment: their
 // commits are grouped, and no batch keeps others for long.
-const expiringAtOnce = 16
+const (
+	expiringAtOnce  = 16
+	expiringInOneGo = 1000 // as many as are read at a time
+)
 
 // ExpireDue expires up to limit overdue approvals, grants and questions, each in a
 // transaction of its own, and says how many. Of several sweepers each finds
 // only what the others left. One that cannot be expired is part of the error, and
 // keeps none of the others.
 func (o Operator) ExpireDue(ctx context.Context, limit int) (n int, err error) {
-	tried := map[string]bool{} // what is still due after that is not tried again
 	var failed []error
+	skip := 0 // those that could not be expired are due still
 	for more := true; more && n < limit; {
-		asked := limit - n + len(tried)
-		due, err := o.due(ctx, asked)
+		asked := min(limit-n, expiringInOneGo)
+		due, err := o.due(ctx, skip, asked)
 		if err != nil {
 			return n, errors.Join(append(failed, err)...)
 		}
 		more = len(due) == asked
-		due = slices.DeleteFunc(due, func(d Decision) bool { return tried[d.ID] })
-		due = due[:min(len(due), limit-n)]
-		for i, err := range o.expireAll(ctx, due) {
+		for _, err := range o.expireAll(ctx, due) {
 			switch {
 			case err == nil:
 				n++
@@ -38,15 +38,15 @@ func (o Operator) ExpireDue(ctx context.Context, limit int) (n int, err error) {
 			default:
 				failed = append(failed, err)
 			}
-			tried[due[i].ID] = true
+			skip++
 		}
 	}
 	return n, errors.Join(failed...)
 }
 
-func (o Operator) due(ctx context.Context, limit int) (due []Decision, err error) {
+func (o Operator) due(ctx context.Context, skip, limit int) (due []Decision, err error) {
 	err = txn.View(ctx, o.Store, func(tx Tx) error {
-		due, err = tx.Due(o.clock(tx), limit)
+		due, err = tx.Due(o.clock(tx), skip, limit)
 		return err
 	})
 	return due, err

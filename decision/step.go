@@ -1,6 +1,7 @@
 package decision
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -43,8 +44,9 @@ type Withdraw struct {
 // Consume spends a grant on an attempt, or returns a denial (Attempt 0).
 type Consume struct{ Attempt int64 }
 
-// Supersede replaces a decision by a newer one, or by an outcome learnt late.
-type Supersede struct{}
+// Supersede replaces a decision by a newer one, or by an outcome learnt late. By is set
+// where somebody took a yes back.
+type Supersede struct{ By, Principal string }
 
 // Close notes that what waited on a decision has ended otherwise. The decision
 // stays as it stands for ever; it is no work for anybody any more.
@@ -85,7 +87,7 @@ func (d Decision) Step(cmd Command, now time.Time) (Change, error) {
 	case Consume:
 		return d.consume(cmd, now)
 	case Supersede:
-		return d.supersede(now)
+		return d.supersede(cmd, now)
 	case Close:
 		return d.close()
 	}
@@ -323,7 +325,7 @@ func (d Decision) consume(cmd Consume, now time.Time) (Change, error) {
 	return ch, nil
 }
 
-func (d Decision) supersede(now time.Time) (Change, error) {
+func (d Decision) supersede(cmd Supersede, now time.Time) (Change, error) {
 	if d.closed() {
 		return Change{}, d.errClosed()
 	}
@@ -334,7 +336,8 @@ func (d Decision) supersede(now time.Time) (Change, error) {
 		d.SettledAt = now
 	}
 	d.Status, d.Open = Superseded, false
-	return Change{Next: d, Events: []event.Event{d.event(event.ApprovalSuperseded, event.System, approvalPayload{d.ID})}}, nil
+	d.WithdrawnBy, d.WithdrawnPrincipal = cmd.By, cmd.Principal
+	return Change{Next: d, Events: []event.Event{d.event(event.ApprovalSuperseded, cmp.Or(cmd.By, event.System), approvalPayload{d.ID})}}, nil
 }
 
 func (d Decision) close() (Change, error) {

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/placet-dev/placet/fault"
 	"github.com/placet-dev/placet/txn"
 )
 
@@ -259,26 +260,58 @@ func (h *hub) deal(es []Event) (found bool) {
 }
 
 func (h *hub) one(stream string, n int64, e Event) bool {
-	h.mu.Lock()
-	f := h.feeds[stream]
-	if f == nil || n <= f.n {
-		h.mu.Unlock()
-		return f != nil
-	}
-	f.n, f.cursor = n, cursorIn(stream, &e)
-	var hit []*waiter
-	for w := range f.waiters {
-		if n > w.n && w.matches(&e) {
-			w.over = true
-			delete(f.waiters, w)
-			hit = append(hit, w)
+	waiting, at, waited := h.whoWaits(stream, n, &e)
+	for _, w := range waiting {
+		ends, err := w.ends(&e)
+		if !ends || !h.takeOut(stream, w) {
+			continue
 		}
-	}
-	at := f.cursor
-	h.mu.Unlock()
-	for _, w := range hit {
+		if err != nil {
+			h.finish(w, Waited{Cursor: w.After}, err)
+			continue
+		}
 		h.finish(w, Waited{Outcome: Matched, Event: e, Cursor: at}, nil)
 	}
+	return waited
+}
+
+// whoWaits notes that the stream has come to e, and lists who has not seen it.
+func (h *hub) whoWaits(stream string, n int64, e *Event) (ws []*waiter, at Cursor, waited bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	f := h.feeds[stream]
+	if f == nil || n <= f.n {
+		return nil, "", f != nil
+	}
+	f.n, f.cursor = n, cursorIn(stream, e)
+	for w := range f.waiters {
+		if n > w.n {
+			ws = append(ws, w)
+		}
+	}
+	return ws, f.cursor, true
+}
+
+// ends reports whether the wait ends with e. What is asked is the waiter's own: it runs
+// without the hub's lock, and a panic of it ends that wait alone.
+func (w *waiter) ends(e *Event) (ends bool, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			ends, err = true, fault.New(fault.Internal, "What was waited for could not be compared with an event: %v.", p)
+		}
+	}()
+	return w.matches(e), nil
+}
+
+// takeOut is false where somebody else ended the wait meanwhile.
+func (h *hub) takeOut(stream string, w *waiter) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if w.over {
+		return false
+	}
+	w.over = true
+	delete(h.feeds[stream].waiters, w)
 	return true
 }
 

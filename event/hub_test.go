@@ -3,6 +3,7 @@ package event_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -80,6 +81,36 @@ func TestAwaitKeepsItsPlace(t *testing.T) {
 	}
 	if _, stopped := stop(); stopped {
 		t.Error("it was stopped twice")
+	}
+}
+
+// What a wait compares events with is its own: where it panics, that wait ends with an
+// error, and the others go on.
+func TestAwaitSurvivesAPanic(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	a := w.stream("call_a", 1)
+	page, err := event.Read(w.ctx, w.st, a, "", 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answers := make(chan error, 2)
+	for _, match := range []func(event.Event) bool{
+		func(event.Event) bool { panic("mine") },
+		func(e event.Event) bool { return e.Subject == "s5" },
+	} {
+		_, err := event.Await(w.ctx, w.st, event.Waiting{Stream: a, After: page.Cursor, Match: match}, func(_ event.Waited, err error) { answers <- err })
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.add(w.st, a, 4)
+	if err := <-answers; err == nil || !strings.Contains(err.Error(), "mine") {
+		t.Errorf("the one that panics: %v", err)
+	}
+	w.add(w.st, a, 5)
+	if err := <-answers; err != nil {
+		t.Errorf("the other: %v", err)
 	}
 }
 

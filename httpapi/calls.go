@@ -165,7 +165,7 @@ func (s *Server) takeBack(ctx context.Context, c caller, k call.Call) error {
 	if st, ok := decision.StandingOf(err); !ok || st.Status != decision.Approved {
 		return err
 	}
-	_, err = call.WithdrawGranted(ctx, s.c.Store, s.c.Observer, k.ID, c.Principal, "")
+	_, err = call.WithdrawGranted(ctx, s.operator(c), k.ApprovalID, c.Principal, "")
 	return err
 }
 

@@ -109,7 +109,7 @@ func (f *follower) next(ctx context.Context) error {
 	}
 	got, err := event.Wait(ctx, f.s.c.Store, event.Waiting{Stream: f.stream, After: f.after, Timeout: f.s.keepAlive})
 	if err != nil {
-		return err
+		return because(ctx, err)
 	}
 	if got.Outcome == event.TimedOut {
 		return f.tell(ctx, nil)

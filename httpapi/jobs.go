@@ -483,8 +483,8 @@ func (s *Server) jobIsOn(ctx context.Context, c caller) error {
 		j, err = tx.Job(c.JobID)
 		return err
 	})
-	if err != nil || j.Status.Terminal() {
+	if errors.Is(err, job.ErrNotFound) || err == nil && j.Status.Terminal() {
 		return token.ErrUnauthenticated
 	}
-	return nil
+	return err
 }

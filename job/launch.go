@@ -47,7 +47,11 @@ func randomText() string { return "-" + strings.ToLower(rand.Text()) }
 func (s *Supervisor) launch(ctx context.Context, j Job) error {
 	why := s.startRunner(ctx, j)
 	turn := s.oneAtATime(j.ID)
-	turn <- struct{}{}
+	select {
+	case turn <- struct{}{}:
+	case <-ctx.Done(): // the next look, of whoever it is, finds what became of it
+		return context.Cause(ctx)
+	}
 	defer turn.end()
 	if why == nil {
 		return s.bringIn(ctx, j.ID)
@@ -173,7 +177,9 @@ func (s *Supervisor) notBegun(ctx context.Context, j Job, why error) error {
 		}
 	}
 	_, err = s.apply(ctx, j.ID, End{Token: j.Claim, Status: Failed, ExitCode: -1, Failure: "The runner could not be started: " + why.Error()})
-	s.forget(j)
+	if err == nil {
+		s.forget(j)
+	}
 	return err
 }
 

@@ -86,8 +86,11 @@ func (r *runner) begin() error {
 	}
 	r.dir = "."
 	var err error
-	if r.held, err = r.dir.lock(); err != nil || r.held == nil {
-		return fmt.Errorf("the launch is locked: %w", err)
+	if r.held, err = r.dir.lock(); err != nil {
+		return fmt.Errorf("lock the launch: %w", err)
+	}
+	if r.held == nil {
+		return errors.New("another runner has the launch")
 	}
 	if ours, err := r.dir.claimed(r.order.Claim); err != nil || !ours {
 		return errors.Join(errors.New("the claim is another one"), err)
@@ -405,8 +408,8 @@ func (r *runner) outcome(state *os.ProcessState, err error, lost string, ended t
 	return s
 }
 
-// report writes the status. Where the disk refuses, it tries until it can: without
-// it the job would count as orphaned.
+// report writes the status. Where the disk refuses, it tries for ten seconds: without
+// it the job counts as orphaned.
 func (r *runner) report(s status) {
 	s.V, s.Claim, s.Runner, s.StartedAt = Layout, r.order.Claim, r.id.Runner, r.id.StartedAt
 	if s.EndedAt.IsZero() {

@@ -124,8 +124,11 @@ func (s *Supervisor) endStray(folder string) (over bool, err error) {
 // endLaunch tells a launch's runner to end, and kills it where it does not.
 func (s *Supervisor) endLaunch(d launchDir) (over bool, err error) {
 	lock, err := d.lock()
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil
+	}
 	if err != nil {
-		return errors.Is(err, fs.ErrNotExist), nil
+		return false, err
 	}
 	var who identity
 	_, err = readJSON(d.file(identityFile), &who)

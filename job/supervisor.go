@@ -375,6 +375,8 @@ func (s *Supervisor) settleWithin(ctx context.Context, j Job, late <-chan time.T
 	case turn <- struct{}{}:
 	case <-late:
 		return
+	case <-ctx.Done():
+		return
 	}
 	defer turn.end()
 	err := s.bringIn(ctx, j.ID)

@@ -19,9 +19,10 @@ func (s *Supervisor) View(ctx context.Context, q Query) ([]Job, error) {
 		return nil, err
 	}
 	q.Space = s.conf.Space
-	if q.Limit <= 0 || q.Limit > 500 {
+	if q.Limit <= 0 {
 		q.Limit = 50
 	}
+	q.Limit = min(q.Limit, 500)
 	var js []Job
 	err := txn.View(ctx, s.conf.Store, func(tx Tx) (err error) {
 		js, err = byAttention(tx, q)

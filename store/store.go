@@ -46,7 +46,7 @@ type Rows interface {
 	LockDecision(id string) (decision.Decision, error)
 	DecisionByKey(owner decision.Ref, key string) (decision.Decision, error)
 	Decisions(q decision.Query) ([]decision.Decision, error)
-	Due(now time.Time, limit int) ([]decision.Decision, error)
+	Due(now time.Time, skip, limit int) ([]decision.Decision, error)
 	InsertDecision(d decision.Decision) error
 	// UpdateDecision writes what differs. It is guarded by prev's status, digest
 	// and version and, with whole, by all that Decision.Same compares; false:

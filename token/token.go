@@ -212,7 +212,10 @@ func Revoke(ctx context.Context, s txn.Store, space, tokenID string) (t Token, e
 			return nil
 		}
 		t.RevokedAt = tx.Now()
-		_, err = tx.RevokeToken(tokenID, t.RevokedAt)
+		won, err := tx.RevokeToken(tokenID, t.RevokedAt)
+		if err == nil && !won { // another was first, and its time stands
+			t, err = tx.Token(tokenID)
+		}
 		return err
 	})
 	return t, err
@@ -228,7 +231,11 @@ func RevokeJobs(tx Tx, space, jobID string) error {
 			return err
 		}
 		for _, t := range ts {
-			if _, err := tx.RevokeToken(t.ID, tx.Now()); err != nil {
+			won, err := tx.RevokeToken(t.ID, tx.Now())
+			if err == nil && !won {
+				err = fault.New(fault.Conflict, "Token %s was revoked in the meantime; nothing was written.", t.ID)
+			}
+			if err != nil {
 				return err
 			}
 		}

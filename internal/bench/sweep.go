@@ -40,6 +40,12 @@ func (l *locks) see(_ int, sql string) error {
 	return nil
 }
 
+func (l *locks) forget() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.held = nil
+}
+
 func (l *locks) longest() (n int, p99, longest time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -76,7 +82,7 @@ func sweep(ctx context.Context, b *bench) error {
 	}
 	b.line("nothing overdue: %s a sweep", micro(each))
 	ahead.Store(int64(2 * overdue))
-	l.held = nil
+	l.forget()
 	began, swept := time.Now(), 0
 	for {
 		n, err := w.exec.Sweep(ctx, sweepMax)

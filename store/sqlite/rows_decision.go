@@ -29,7 +29,7 @@ var (
 	selectDecisions  = `SELECT ` + selected(decisionColumns) + ` FROM decision`
 	decisionSQL      = selectDecisions + ` WHERE id = ? AND ` + seenDecision
 	decisionByKeySQL = selectDecisions + ` WHERE owner_kind = ? AND owner_id = ? AND idempotency_key = ? AND ` + seenDecision
-	dueSQL           = selectDecisions + ` WHERE due_at < ? ORDER BY due_at LIMIT +?`
+	dueSQL           = selectDecisions + ` WHERE due_at < ? ORDER BY due_at LIMIT +? OFFSET +?`
 )
 
 func (x rows) Decision(id string) (decision.Decision, error) {
@@ -183,8 +183,8 @@ func dueAt(d decision.Decision) time.Time {
 	return time.Time{}
 }
 
-func (x rows) Due(now time.Time, limit int) ([]decision.Decision, error) {
-	return x.decisions(dueSQL, now, pageSize(limit, 100, 1000))
+func (x rows) Due(now time.Time, skip, limit int) ([]decision.Decision, error) {
+	return x.decisions(dueSQL, now, pageSize(limit, 100, 1000), skip)
 }
 
 // Decisions lists newest first: ids sort by time.

@@ -438,7 +438,7 @@ func decisionDue(w *world) {
 		w.closeDecision(w.decision(add(moment(2), of)))
 	}
 	ids := func(at time.Time, limit int) (ids []string) {
-		for _, d := range read(w, func(tx store.Tx) ([]decision.Decision, error) { return tx.Due(at, limit) }) {
+		for _, d := range read(w, func(tx store.Tx) ([]decision.Decision, error) { return tx.Due(at, 0, limit) }) {
 			ids = append(ids, d.ID)
 		}
 		return ids
@@ -447,6 +447,7 @@ func decisionDue(w *world) {
 	w.same([]string{first, second, third}, ids(now.In(time.FixedZone("Chicago", -6*3600)), 100))
 	w.same([]string{first}, ids(now, 1))
 	w.same(5, len(ids(moment(101), 10)))
+	w.same(third, read(w, func(tx store.Tx) ([]decision.Decision, error) { return tx.Due(now, 2, 10) })[0].ID)
 }
 
 // noTexts are bytes that no text has.

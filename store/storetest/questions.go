@@ -211,7 +211,7 @@ func questionDue(w *world) {
 	d.ExpiresAt = moment(50)
 	approval := w.insertDecision(d)
 	var got []string
-	for _, d := range read(w, func(tx store.Tx) ([]decision.Decision, error) { return tx.Due(moment(100), 10) }) {
+	for _, d := range read(w, func(tx store.Tx) ([]decision.Decision, error) { return tx.Due(moment(100), 0, 10) }) {
 		got = append(got, d.ID)
 	}
 	w.same([]string{first, approval.ID, second}, got)

@@ -340,7 +340,7 @@ CREATE TABLE decision(
   CHECK (status <> 'rejected' OR choice = 'reject'),
   CHECK ((status = 'consumed') = (consumed_at IS NOT NULL)),
   CHECK ((edited_args IS NULL) = (edited_digest = '')),
-  CHECK (status = 'withdrawn' OR withdrawn_by = '' AND withdrawn_principal = '')
+  CHECK (status = 'withdrawn' OR status = 'superseded' OR withdrawn_by = '' AND withdrawn_principal = '')
 ) STRICT;
 
 CREATE INDEX decision_pending ON decision(space, id) WHERE status = 'pending';
