@@ -102,7 +102,7 @@ func (s *Server) callObject(ctx context.Context, c caller, k *wholeCall) (call.O
 	if err != nil {
 		return call.Object{}, err
 	}
-	o.Message = m.Text(o.Message)
+	o.Message, o.Stuck = m.Text(o.Message), m.Text(o.Stuck)
 	o.Args, o.Result = hide(m.JSON, o.Args), hide(m.Scrub, o.Result)
 	for i := range o.Attempts {
 		o.Attempts[i].EditedArgs = hide(m.JSON, o.Attempts[i].EditedArgs)

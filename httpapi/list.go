@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/internal/id"
@@ -54,7 +55,7 @@ func (c caller) behind(after, noun, prefix string, read func(id string) error) e
 	}
 	var err error = decision.ErrNotFound
 	switch {
-	case !id.Has(prefix, after):
+	case !id.Has(prefix, after) && (prefix != id.Run || !strings.HasPrefix(after, prefix)): // a run's id may be its starter's choice
 	case !c.reads():
 		return nil
 	default:

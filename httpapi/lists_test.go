@@ -319,3 +319,22 @@ func TestAttentionOfOnesOwnJobs(t *testing.T) {
 		t.Errorf("of all: %v", got)
 	}
 }
+
+// A run may have an id of its starter's choice: a list goes on behind it, too.
+func TestListGoesOnBehindAChosenRun(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	for _, name := range []string{"run_a", "run_b", "run_c"} {
+		agent := run.AgentFunc(func(context.Context, run.StepInput) (run.Proposal, error) {
+			return run.Proposal{Kind: run.Complete}, nil
+		})
+		if _, err := run.NewDriver(run.Config{Store: w.st, Tools: w.tools, Agent: agent}).StartWithID(t.Context(), name, "?", run.DefaultLimits(), run.As("agent")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, as := range []string{"agent", "reviewer"} {
+		if got := ids(w.want(w.do(as, "GET", "/v1/runs?after=run_c&limit=1", ""), 200, "next", "run_b"), "runs", "run_id"); !slices.Equal(got, []string{"run_b"}) {
+			t.Errorf("%s: %v", as, got)
+		}
+	}
+}

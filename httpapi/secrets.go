@@ -202,7 +202,7 @@ func (s *Server) withoutSecrets(ctx context.Context, c caller, refused error) er
 	return fault.From(refused).With(standing)
 }
 
-// noun and id of a stream's root.
+// rootOf is the noun and the id of a stream's root.
 func rootOf(stream string) (noun, id string) {
 	noun, id, _ = strings.Cut(stream, ":")
 	return noun, id

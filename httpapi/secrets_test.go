@@ -272,6 +272,7 @@ func (p *planted) acts(as string) map[string]string {
 		door := "/v1/jobs/" + p.jobs[0] + "/decision/" + id
 		got["withdraw "+id] = p.do(as, "POST", door+"/withdraw", "").text
 		got["resolve "+id] = p.do(as, "POST", door+"/resolve", `{"choice":"no","input":`+strings.ReplaceAll(vaultInput, "5", "6")+`}`).text
+		got["resolve with another input "+id] = p.do(as, "POST", door+"/resolve", `{"choice":"yes","input":`+strings.ReplaceAll(vaultInput, "5", "6")+`}`).text
 		got["resolve again "+id] = p.do(as, "POST", door+"/resolve", `{"choice":"yes","input":`+vaultInput+`}`).text
 	}
 	return got
@@ -394,5 +395,24 @@ func TestMaskedEventsStayWhole(t *testing.T) {
 	found, err := event.Verify(t.Context(), p.st, nil)
 	if err != nil || found.Break != nil {
 		t.Errorf("the chain: %+v, %v", found, err)
+	}
+}
+
+// A refusal names what stands, to others without its secrets, however long it is.
+func TestAConflictNamesTheStandingAnswer(t *testing.T) {
+	t.Parallel()
+	p := plant(t)
+	at := "/v1/jobs/" + p.jobs[0] + "/decision/"
+	long := `{"password":"` + strings.Repeat("ab", 90) + marker + `","answer":"otp","epochs":7}`
+	p.want(p.do("reviewer", "POST", at+p.dec[2]+"/resolve", `{"choice":"yes","input":`+long+`}`), 200)
+	for _, id := range []string{p.dec[0], p.dec[2]} {
+		r := p.want(p.do("reviewer", "POST", at+id+"/resolve", `{"choice":"yes","input":{"epochs":6}}`), 409, "reason", "choice_conflict")
+		if strings.Contains(r.text, "Planted") || strings.Contains(r.text, "abab") {
+			t.Errorf("%s", r.text)
+		}
+		d, _ := r.body["details"].(map[string]any)
+		if input, _ := d["input"].(map[string]any); d["decision_id"] != id || d["choice"] != "yes" || input["password"] != "[masked]" || input["epochs"] == nil {
+			t.Errorf("the facts: %s", r.text)
+		}
 	}
 }
