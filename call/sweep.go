@@ -3,6 +3,7 @@ package call
 import (
 	"context"
 	"errors"
+	"sync"
 
 	"github.com/placet-dev/placet/txn"
 )
@@ -35,15 +36,42 @@ func (e *Executor) sweepLeases(ctx context.Context, limit int) (n int, failed er
 			return n, errors.Join(failed, err)
 		}
 		more = len(lost) == limit
-		for _, c := range lost[:min(len(lost), limit-n)] {
-			after = c.ID
-			swept, err := e.sweepLost(ctx, subject{call: c})
-			if swept {
-				n++
-			}
-			failed = errors.Join(failed, err)
+		lost = lost[:min(len(lost), limit-n)]
+		swept, err := e.sweepAll(ctx, lost)
+		n, failed = n+swept, errors.Join(failed, err)
+		if len(lost) > 0 {
+			after = lost[len(lost)-1].ID
 		}
 	}
+	return n, failed
+}
+
+// lostAtOnce is how many lost attempts are looked after at the same moment: a probe may
+// take its time.
+const lostAtOnce = 16
+
+func (e *Executor) sweepAll(ctx context.Context, lost []Call) (n int, failed error) {
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	next := make(chan Call)
+	for range min(lostAtOnce, len(lost)) {
+		all.Go(func() {
+			for c := range next {
+				swept, err := e.sweepLost(ctx, subject{call: c})
+				mu.Lock()
+				if swept {
+					n++
+				}
+				failed = errors.Join(failed, err)
+				mu.Unlock()
+			}
+		})
+	}
+	for _, c := range lost {
+		next <- c
+	}
+	close(next)
+	all.Wait()
 	return n, failed
 }
 

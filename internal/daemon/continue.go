@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 
@@ -36,7 +37,7 @@ type continuer struct {
 	mu       sync.Mutex
 	stopping bool
 	busy     map[string]bool
-	refused  map[string]int // how often in a row, by id
+	refused  map[string]refusals // by id
 	working  sync.WaitGroup
 }
 
@@ -49,7 +50,7 @@ const (
 func newContinuer(d *daemon, agents map[string]run.Agent) *continuer {
 	return &continuer{
 		store: d.st, tools: d.c.Conf.Tools, exec: d.exec, door: d.exec.Server(httpapi.Origin), runs: d.runs, agents: agents, log: d.c.Log,
-		slots: make(chan struct{}, d.c.atWork), unserved: newUnserved(d.c), busy: map[string]bool{}, refused: map[string]int{},
+		slots: make(chan struct{}, d.c.atWork), unserved: newUnserved(d.c), busy: map[string]bool{}, refused: map[string]refusals{},
 	}
 }
 
@@ -245,11 +246,19 @@ func failure(err error) string {
 	return fault.From(err).Message
 }
 
-// postpone notes a refusal, and tries again later and later.
+// refusals are how often something was refused in a row.
+type refusals struct {
+	n    int
+	last time.Time
+}
+
+// postpone notes a refusal, and tries again later and later. What has not been tried for
+// long has ended in another way.
 func (k *continuer) postpone(id string, note func(ctx context.Context, wait time.Duration) error) {
 	k.mu.Lock()
-	n := k.refused[id]
-	k.refused[id]++
+	n, now := k.refused[id].n, time.Now()
+	maps.DeleteFunc(k.refused, func(_ string, r refusals) bool { return now.Sub(r.last) > 2*longestTry })
+	k.refused[id] = refusals{n + 1, now}
 	k.mu.Unlock()
 	wait := min(firstWait<<min(n, 10), longestTry)
 	if err := note(context.Background(), wait); err != nil {

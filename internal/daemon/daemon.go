@@ -49,7 +49,7 @@ func Serve(ctx context.Context, c Config) (err error) {
 	return errors.Join(err, st.Close())
 }
 
-const sweepAtOnce = 100
+const sweepAtOnce = 16
 
 // daemon is one that is being served.
 type daemon struct {
@@ -99,11 +99,21 @@ func newDaemon(ctx context.Context, c Config, h Home, st *store.Store) (*daemon,
 		return nil, err
 	}
 	d.makeLoops()
-	if err := d.makeJobs(hear); err != nil {
+	if err := errors.Join(d.makeJobs(hear), d.makeAPI(home, hear)); err != nil {
+		d.hangUp()
 		return nil, err
 	}
 	d.found.Warnings = d.warnings()
-	return d, d.makeAPI(home, hear)
+	return d, nil
+}
+
+// hangUp closes what was listened on.
+func (d *daemon) hangUp() {
+	for _, l := range []net.Listener{d.tcp, d.unix} {
+		if l != nil {
+			_ = l.Close()
+		}
+	}
 }
 
 // warnings are what whoever starts the daemon should know.
@@ -260,5 +270,6 @@ func (d *daemon) sweep(ctx context.Context) error {
 		if err != nil || n < sweepAtOnce {
 			return err
 		}
+		d.sweeping.beat() // there is much to do, and it gets on
 	}
 }

@@ -43,8 +43,8 @@ func (d *daemon) ready(ctx context.Context) error {
 	return nil
 }
 
-// writes knows whether the store takes writes. It is tried every so often: a store that
-// went back in time, or a full disk, is read from as ever.
+// writes knows whether the store lets writes begin. It is tried every so often: a store
+// that went back in time, or that another program holds locked, is read from as ever.
 type writes struct {
 	st   *store.Store
 	last atomic.Pointer[error]
