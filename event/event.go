@@ -132,6 +132,8 @@ type Query struct {
 // Tx is what the log needs of a transaction.
 type Tx interface {
 	txn.Tx
+	// Epoch is which life of the store this is; it rises when the store goes back in time.
+	Epoch() int64
 	// Append chains events to the end of a stream and writes them. The stream's
 	// root has to exist: [ErrNoStream].
 	Append(stream string, es ...Event) error

@@ -2,6 +2,7 @@ package event
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"reflect"
 	"slices"
@@ -33,6 +34,7 @@ type hub struct {
 	users int              // guarded by hubs
 	quit  chan struct{}
 	at    int64 // position up to which it has read; its goroutine's alone
+	epoch int64 // the life of the store that it has read in; its goroutine's alone
 }
 
 // feed is a stream that somebody waits for.
@@ -107,10 +109,39 @@ func (h *hub) start() {
 }
 
 func (h *hub) end(to *int64) error {
-	return txn.View(context.Background(), h.s, func(tx Tx) (err error) {
+	return h.view(func(tx Tx) (err error) {
 		*to, err = tx.LastPos()
 		return err
 	})
+}
+
+// errAnotherLife: what was handed out is of an earlier life of the store.
+var errAnotherLife = txn.ErrRestored.Say("The store went back in time while this waited.").
+	Hint("Read again what you wait for, and wait without a cursor.")
+
+// view reads, as long as the store's life is the one that was read in before.
+func (h *hub) view(fn func(Tx) error) error {
+	return txn.View(context.Background(), h.s, func(tx Tx) error {
+		now := tx.Epoch()
+		if h.epoch != 0 && h.epoch != now {
+			return errAnotherLife
+		}
+		h.epoch = now
+		return fn(tx)
+	})
+}
+
+// begin begins anew in another life of the store: places in the streams of the earlier
+// one say nothing here, so whoever has one is told.
+func (h *hub) begin() error {
+	h.fail(errAnotherLife)
+	h.epoch = 0
+	h.mu.Lock()
+	for _, f := range h.feeds {
+		f.n, f.cursor, f.skipped = 0, "", f.skipped+1
+	}
+	h.mu.Unlock()
+	return h.end(&h.at)
 }
 
 func (h *hub) loop(woken <-chan struct{}, stop func()) {
@@ -123,6 +154,10 @@ func (h *hub) loop(woken <-chan struct{}, stop func()) {
 		}
 		found, err := h.pass()
 		for n := 1; err != nil && n < hubTries; n++ {
+			if errors.Is(err, errAnotherLife) {
+				err = h.begin()
+				continue
+			}
 			time.Sleep(hubRest)
 			found, err = h.pass()
 		}
@@ -198,7 +233,7 @@ func (h *hub) checkEnd() (found bool, err error) {
 }
 
 func (h *hub) read(q Query) (es []Event, err error) {
-	err = txn.View(context.Background(), h.s, func(tx Tx) error {
+	err = h.view(func(tx Tx) error {
 		es, err = tx.Events(q)
 		return err
 	})

@@ -2,6 +2,7 @@ package event_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -10,6 +11,8 @@ import (
 
 	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/store"
+	"github.com/placet-dev/placet/store/sqlite"
+	"github.com/placet-dev/placet/txn"
 )
 
 // Waits come, are answered, run out and are given up while two handles write to forty
@@ -111,6 +114,60 @@ func TestAwaitSurvivesAPanic(t *testing.T) {
 	w.add(w.st, a, 5)
 	if err := <-answers; err != nil {
 		t.Errorf("the other: %v", err)
+	}
+}
+
+// Whoever waits is told that the store has gone back in time: places in its streams mean
+// nothing any more, and the same numbers come again. The next wait goes on as usual.
+func TestAwaitInAStoreThatGoesBack(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	a := w.stream("call_a", 2)
+	backup := w.path + ".backup"
+	if err := sqlite.Backup(w.ctx, w.path, backup); err != nil {
+		t.Fatal(err)
+	}
+	w.add(w.st, a, 2)
+	answers := make(chan error, 1)
+	wait := func(subject string, after event.Cursor) {
+		t.Helper()
+		waits := event.Waiting{Stream: a, After: after, Subject: subject}
+		if _, err := event.Await(w.ctx, w.st, waits, func(_ event.Waited, err error) { answers <- err }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	page, err := event.Read(w.ctx, w.st, a, "", 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wait("s5", page.Cursor)
+	if err := sqlite.Restore(w.ctx, w.path, backup); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-answers; !errors.Is(err, txn.ErrRestored) {
+		t.Errorf("after the store went back: %v", err)
+	}
+	wait("s5", "")
+	w.add(w.st, a, 5)
+	if err := <-answers; err != nil {
+		t.Errorf("the next wait: %v", err)
+	}
+}
+
+// A store that is closed ends the waits in it.
+func TestAwaitInAStoreThatIsClosed(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	a := w.stream("call_a", 1)
+	answers := make(chan error, 1)
+	if _, err := event.Await(context.Background(), w.st, event.Waiting{Stream: a, Subject: "none"}, func(_ event.Waited, err error) { answers <- err }); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.st.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-answers; err == nil {
+		t.Error("it was answered as if something had come")
 	}
 }
 

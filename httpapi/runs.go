@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/placet-dev/placet/decision"
+	"github.com/placet-dev/placet/internal/display"
 	"github.com/placet-dev/placet/internal/id"
 	"github.com/placet-dev/placet/run"
 	"github.com/placet-dev/placet/txn"
@@ -108,9 +109,10 @@ func (s *Server) steps(ctx context.Context, id string) (all []run.Step, err erro
 	}
 }
 
-// lastSteps is how many steps of a run are looked at for the secrets in them where none
-// is shown: what is shown of it besides its goal is what they came to.
-const lastSteps = 100
+// looksThrough is how many steps of a run are looked at for the secrets in them where
+// none is shown. Of a longer run whose secrets are hidden, a list shows neither goal nor
+// result.
+const looksThrough = 500
 
 // briefRun is a run without its steps, as a list has it.
 func (s *Server) briefRun(ctx context.Context, c caller, r run.Run, now time.Time) (run.Object, error) {
@@ -120,11 +122,14 @@ func (s *Server) briefRun(ctx context.Context, c caller, r run.Run, now time.Tim
 	}
 	var steps []run.Step
 	err := txn.View(ctx, s.c.Store, func(tx run.Tx) (err error) {
-		steps, err = tx.Steps(r.ID, max(0, r.StepCount-lastSteps), lastSteps)
+		steps, err = tx.Steps(r.ID, 0, looksThrough)
 		return err
 	})
 	if err != nil {
 		return o, err
+	}
+	if r.StepCount > looksThrough {
+		o.Goal, o.ReasonDetail, o.Result = display.Masked, "", nil
 	}
 	return o, s.hideRun(ctx, c, r, steps, &o)
 }

@@ -119,6 +119,8 @@ func (tx stillTx) Decision(string) (decision.Decision, error) { return tx.q, nil
 
 func (tx stillTx) Head(string) (event.Head, error) { return tx.a.j.Head, nil }
 
+func (stillTx) Epoch() int64 { return 1 }
+
 func (tx stillTx) LastPos() (int64, error) { return tx.a.j.Head.Seq, nil }
 
 func (tx stillTx) Events(event.Query) ([]event.Event, error) { return nil, nil }

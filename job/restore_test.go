@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -225,4 +226,24 @@ func awaitGone(t *testing.T, all []process.Identity) {
 			t.Errorf("process %d still runs, %v", id.PID, err)
 		}
 	}
+}
+
+// A stop of a job that the restored store believes queued reaches the launch that runs.
+func TestStopOfARestoredJob(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	first := w.start(command("echo"))
+	second := w.after(first, shell("echo ready; exec sleep 600"))
+	backup := w.backup()
+	w.send(first.ID, "end\n")
+	w.end(first.ID)
+	w.pass()
+	w.until(second.ID, "ready")
+	all := w.identities(w.get(second.ID))
+	w.reopen(func() error { return sqlite.Restore(w.ctx, w.db, backup) })
+	j, err := w.s.Stop(w.ctx, second.ID, "ana", time.Second)
+	if err != nil || j.Status != job.Cancelled {
+		t.Fatalf("%s: %s %v", j.Status, j.Failure, err)
+	}
+	w.gone(all)
 }

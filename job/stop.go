@@ -26,6 +26,9 @@ func (s *Supervisor) Stop(ctx context.Context, id, by string, killAfter time.Dur
 	case killAfter == 0:
 		killAfter = DefaultKillAfter
 	}
+	if _, err := s.Get(ctx, id); err != nil { // takes in what the store may not know, also after it went back in time
+		return Job{}, err
+	}
 	j, err := s.apply(ctx, id, Stop{By: by, KillAfter: killAfter})
 	if err != nil || j.Status.Terminal() || !s.mine(j) {
 		return j, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -56,10 +57,14 @@ func (a *app) onJob(fn func(ctx context.Context, d reached, jobID string, rest [
 
 func newJobStartCommand(a *app) *cobra.Command {
 	var b httpapi.Starting
+	var env, secretEnv []string
 	c := &cobra.Command{
-		Use:     "start -- CMD…",
-		Short:   "Start a job",
-		Example: `  placet job start --name train --timeout 12h -- make train`,
+		Use:   "start [flags] -- CMD…",
+		Short: "Start a job",
+		Long: `Starts a command that goes on without this terminal. It gets only the variables that
+are given with --env and --secret-env, and a small safe base.`,
+		Example: `  placet job start --name train --timeout 12h -- make train
+  placet job start --env REGION=eu --secret-env API_KEY -- ./sync.sh`,
 		Args: func(c *cobra.Command, args []string) error {
 			if c.ArgsLenAtDash() != 0 || len(args) == 0 {
 				return use("A job needs a command.", "Write it behind --, as in placet job start -- make train.")
@@ -68,9 +73,11 @@ func newJobStartCommand(a *app) *cobra.Command {
 		},
 		RunE: a.asked(func(ctx context.Context, d reached, args []string) (err error) {
 			b.Command = httpapi.Command(args...)
-			if b.Cwd, err = os.Getwd(); err != nil {
-				return fault.New(fault.Invalid, "The folder that this command runs in is not there any more, and the job would run in it.").
-					Hint("Go to another folder.").Because(err)
+			if b.Cwd, err = jobFolder(b.Cwd); err != nil {
+				return err
+			}
+			if b.Env, b.SecretEnv, err = jobVariables(env, secretEnv); err != nil {
+				return err
 			}
 			j, err := d.StartJob(ctx, b)
 			if err != nil {
@@ -81,18 +88,67 @@ func newJobStartCommand(a *app) *cobra.Command {
 					httpapi.Job
 					Where place `json:"where"`
 				}{j, theDaemon})
-				return nil
+				return failedAtOnce(j)
 			}
 			a.sayJob(j)
 			a.sayWhere(theDaemon, d.at)
-			return nil
+			if !j.Status.Terminal() {
+				a.note("Follow it: %s", own(a.withGlobals("job", "tail", "--follow", j.JobID)))
+			}
+			return failedAtOnce(j)
 		}),
 	}
 	f := c.Flags()
 	f.StringVar(&b.Name, "name", "", "`NAME` to find it by")
 	secondsFlag(c, &b.TimeoutSeconds, "timeout", time.Second, job.MaxTimeout, "time limit, a `TIME` such as 1h (default none)")
 	f.StringVar(&b.IdempotencyKey, "idempotency-key", "", "`KEY` by which the same command again starts no second job")
+	f.StringVar(&b.Cwd, "cwd", "", "`DIR` to run in (default this one)")
+	f.StringArrayVar(&env, "env", nil, "a variable, `NAME=VALUE`, or NAME for this shell's; may be repeated")
+	f.StringArrayVar(&secretEnv, "secret-env", nil, "a variable whose value is masked in all output, `NAME` of this shell's; may be repeated")
+	f.StringArrayVar(&b.Tags, "tag", nil, "a `WORD` to list it by; may be repeated")
 	return c
+}
+
+// failedAtOnce makes a command that could not be started a failure of this one too.
+func failedAtOnce(j httpapi.Job) error {
+	if j.Status == job.Failed {
+		return exitCode(exitFailed)
+	}
+	return nil
+}
+
+// jobFolder is where a job runs, absolute: the daemon's folder is another one.
+func jobFolder(given string) (string, error) {
+	dir, err := filepath.Abs(given)
+	if err != nil {
+		return "", fault.New(fault.Invalid, "The folder that this command runs in is not there any more, and the job would run in it.").
+			Hint("Go to another folder.").Because(err)
+	}
+	return dir, nil
+}
+
+// jobVariables reads NAME=VALUE, and NAME from this shell. A secret's value is never
+// written on a command line.
+func jobVariables(plain, secret []string) (env map[string]string, names []string, err error) {
+	env = map[string]string{}
+	for _, given := range plain {
+		name, value, ok := strings.Cut(given, "=")
+		if !ok {
+			if value, ok = os.LookupEnv(name); !ok {
+				return nil, nil, use("The variable "+quote(name)+" is not set here.", "Write --env NAME=VALUE, or set it.")
+			}
+		}
+		env[name] = value
+	}
+	for _, name := range secret {
+		value, ok := os.LookupEnv(name)
+		if !ok {
+			return nil, nil, use("The variable "+quote(name)+" is not set here.", "A secret is taken from this shell: set it, and name it alone.")
+		}
+		env[name] = value
+		names = append(names, name)
+	}
+	return env, names, nil
 }
 
 func newJobShowCommand(a *app) *cobra.Command {

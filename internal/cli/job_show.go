@@ -137,7 +137,7 @@ func (a *app) showQuestion(ctx context.Context, st *store.Store, decisionID stri
 	p.facts([]fact{
 		{"asks", p.foreign(q.Prompt)},
 		{"options", p.foreign(strings.Join(q.Options, ", "))},
-		{"form", p.document(string(q.Form))},
+		{"form", p.foreign(string(schemaOf(q.Form)(nil)))},
 		{"job", own(q.JobID)},
 		{"asked", own(q.CreatedAt + by(d.RequestedBy))},
 		{"expires", own(q.ExpiresAt)},

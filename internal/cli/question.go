@@ -14,15 +14,23 @@ import (
 
 func newAskCommand(a *app) *cobra.Command {
 	var q httpapi.Asking
+	var form string
 	c := &cobra.Command{
 		Use:   "ask JOB PROMPT",
 		Short: "Ask people something for a job",
 		Long: `Stores a question and ends: it prints the question's id and the cursor from which
 placet job wait waits for the answer.`,
-		Example: `  placet ask "$PLACET_JOB_ID" "Continue past epoch 40?" --option yes --option no`,
-		Args:    twoArgs("a JOB", "a PROMPT"),
+		Example: `  placet ask "$PLACET_JOB_ID" "Continue past epoch 40?" --option yes --option no
+  placet ask "$PLACET_JOB_ID" "With which rate?" --form '{"type":"object","properties":{"rate":{"type":"number"}}}'`,
+		Args: twoArgs("a JOB", "a PROMPT"),
 		RunE: a.onJob(func(ctx context.Context, d reached, jobID string, rest []string) error {
 			q.Prompt = rest[0]
+			if form != "" {
+				var err error
+				if q.Form, err = a.readJSON("The form", form); err != nil {
+					return err
+				}
+			}
 			got, err := d.Ask(ctx, jobID, q)
 			if err != nil {
 				return err
@@ -37,7 +45,8 @@ placet job wait waits for the answer.`,
 		}),
 	}
 	f := c.Flags()
-	f.StringArrayVar(&q.Options, "option", nil, "what can be answered; may be repeated (default approve and deny)")
+	f.StringArrayVar(&q.Options, "option", nil, "`TEXT` that can be answered; may be repeated (default approve and deny)")
+	f.StringVar(&form, "form", "", "what else is asked for: a flat JSON Schema, as `JSON`, @FILE, or -")
 	secondsFlag(c, &q.TimeoutSeconds, "timeout", time.Second, decision.MaxTimeout, "how long a `TIME` it may wait (default for ever)")
 	f.StringVar(&q.IdempotencyKey, "idempotency-key", "", "`KEY` by which the same question again is no second one")
 	return c
@@ -130,7 +139,7 @@ func newResolveCommand(a *app) *cobra.Command {
 				return err
 			}
 			if input != "" {
-				if r.Input, err = a.readInput(input); err != nil {
+				if r.Input, err = a.readJSON("The input", input); err != nil {
 					return err
 				}
 			}
@@ -153,15 +162,15 @@ func newResolveCommand(a *app) *cobra.Command {
 	return c
 }
 
-// readInput is the value of --input. What is no JSON is refused here, where the place in
+// readJSON is the value of a flag. What is no JSON is refused here, where the place in
 // it can be said.
-func (a *app) readInput(given string) ([]byte, error) {
+func (a *app) readJSON(what, given string) ([]byte, error) {
 	b, err := a.readArgs(given)
 	if err != nil {
 		return nil, err
 	}
 	if err := canon.Valid(b); err != nil {
-		return nil, badJSON("The input", err)
+		return nil, badJSON(what, err)
 	}
 	return b, nil
 }

@@ -271,6 +271,7 @@ func (w *watcher) read(sql string, args []any, each func(row) error) (epoch int6
 func (w *watcher) close() error {
 	close(w.quit)
 	<-w.done
+	w.wakeAll() // who waits finds out that the store is closed
 	if w.c == nil {
 		return nil
 	}
