@@ -127,7 +127,7 @@ func escaped(s string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1", "{", "%7B", "}", "%7D", "+", "%2B").Replace(s)
 }
 
-func theDocument(t *testing.T) *contract {
+func theDocument(t testing.TB) *contract {
 	t.Helper()
 	c, err := theContract()
 	if err != nil {
@@ -136,7 +136,7 @@ func theDocument(t *testing.T) *contract {
 	return c
 }
 
-func operations(t *testing.T) (ops []operation, schemas map[string]any) {
+func operations(t testing.TB) (ops []operation, schemas map[string]any) {
 	t.Helper()
 	c := theDocument(t)
 	if len(c.ops) < 35 {
@@ -177,7 +177,7 @@ func (c *contract) of(method, path string) *operation {
 
 // keepsTo holds an answer to the document: it has the status, the type and the shape
 // that stand there.
-func keepsTo(t *testing.T, method, path string, r reply) {
+func keepsTo(t testing.TB, method, path string, r reply) {
 	t.Helper()
 	c := theDocument(t)
 	o := c.of(method, path)

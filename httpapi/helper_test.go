@@ -30,7 +30,7 @@ const schema = `{"type":"object","properties":{"order":{"type":"string"},"amount
 
 // world is one test's own daemon without the process: a store, tools, a server on loopback.
 type world struct {
-	t       *testing.T
+	t       testing.TB
 	st      *store.Store
 	calls   *call.Executor
 	runs    *run.Driver
@@ -87,7 +87,7 @@ func (s *spy) ran() []string {
 	return append([]string{}, s.args...)
 }
 
-func setup(t *testing.T, change ...func(*httpapi.Config)) *world {
+func setup(t testing.TB, change ...func(*httpapi.Config)) *world {
 	t.Helper()
 	st, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "placet.db"), nil)
 	if err != nil {
@@ -166,6 +166,12 @@ type reply struct {
 	header http.Header
 }
 
+func (r reply) read(text []byte) reply {
+	r.text = string(text)
+	_ = json.Unmarshal(text, &r.body)
+	return r
+}
+
 func (r reply) get(key string) string {
 	s, _ := r.body[key].(string)
 	return s
@@ -208,8 +214,7 @@ func (w *world) send(as, method, path string, body io.Reader, headers ...string)
 	}
 	defer res.Body.Close()
 	text, err := io.ReadAll(res.Body)
-	out := reply{status: res.StatusCode, text: string(text), header: res.Header}
-	_ = json.Unmarshal(text, &out.body)
+	out := reply{status: res.StatusCode, header: res.Header}.read(text)
 	if err == nil {
 		keepsTo(w.t, method, req.URL.Path, out)
 	}

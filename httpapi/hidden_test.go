@@ -22,6 +22,7 @@ var anyID = regexp.MustCompile(`\b(run|stp|call|apr|dec|job|tok)_[0-9a-f-]{36}`)
 func TestHiddenEqualsUnknown(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
+	w.loop()
 	s := w.seed()
 	w.tokens["other"] = w.token(token.Agent, "other")
 	own := w.want(w.do("other", "POST", "/v1/jobs", `{"command":["cat"]}`), 201).get("job_id")
@@ -109,6 +110,7 @@ func (w *world) stepsCall(runID string) string {
 func TestAnAgentFollowsItsJob(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
+	w.loop()
 	s := w.seed()
 	l := w.line().say(w.head("GET", "/v1/events?stream=job:"+s.doneJob, "agent") + "\r\n")
 	if text, err := l.r.ReadString('\n'); err != nil || text != "HTTP/1.1 200 OK\r\n" {

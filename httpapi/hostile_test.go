@@ -19,7 +19,7 @@ import (
 
 // sane is what holds of every answer: no 500, problem+json with a reason, and the
 // class that the status stands for.
-func sane(t *testing.T, what string, r reply) {
+func sane(t testing.TB, what string, r reply) {
 	t.Helper()
 	if r.status == http.StatusInternalServerError || r.status == 0 {
 		t.Errorf("%s: %d %s", what, r.status, r.text)

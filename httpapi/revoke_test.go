@@ -55,6 +55,7 @@ func (w *world) reviewer() (id, secret string) {
 func TestRevokingEndsWhatWaits(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
+	w.loop()
 	s := w.seed()
 	id, secret := w.reviewer()
 	var lines []*line
@@ -78,6 +79,7 @@ func TestRevokingEndsWhatWaits(t *testing.T) {
 func TestRevokedElsewhere(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
+	w.loop()
 	s := w.seed()
 	id, secret := w.reviewer()
 	lines := map[string]*line{}

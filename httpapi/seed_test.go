@@ -16,29 +16,36 @@ type seeds struct {
 	held                   string // a call whose attempt is reserved, with fence 1
 	done                   string // a call that has ended
 	run, runApproval       string // waits, after a step
+	runDigest              string // of what it waits for
+	granted                string // a run that waits, and whose approval is given
 	doneRun                string
 	job, question          string // at work and asked
+	queued                 string // a job that waits for that one to fail
 	answered               string // a question
 	doneJob                string // with output
 	token                  string // good, and nobody's who sends anything
 	cursor                 string // of the job's stream
 }
 
+// seed needs somebody who looks after jobs: loop.
 func (w *world) seed() seeds {
 	w.t.Helper()
-	w.loop()
 	var s seeds
 	p := w.park("agent")
 	s.call, s.approval, s.digest = p.get("call_id"), p.get("approval_id"), p.get("digest")
 	s.held = w.want(w.do("agent", "POST", "/v1/calls", `{"tool":"look_up","args":{"order":"o","password":"hunter22"}}`), 201).get("call_id")
 	s.done = w.want(w.do("agent", "POST", "/v1/tools/look_up/call", `{"order":"o"}`), 200).get("call_id")
-	s.run, s.runApproval = w.startRun("ask")
-	s.doneRun, _ = w.startRun("end")
+	s.run, s.runApproval, s.runDigest = w.startRun("ask")
+	granted, apr, digest := w.startRun("ask")
+	s.granted = granted
+	w.want(w.do("reviewer", "POST", "/v1/approvals/"+apr+"/decide", decide(true, digest)), 200)
+	s.doneRun, _, _ = w.startRun("end")
 	s.doneJob = w.want(w.do("agent", "POST", "/v1/jobs", `{"command":["echo","hello"],"name":"train","tags":["a"]}`), 201).get("job_id")
 	w.want(w.do("agent", "POST", "/v1/jobs/"+s.doneJob+"/wait", `{"types":["completed"]}`), 200, "result", "event")
 	s.job = w.want(w.do("agent", "POST", "/v1/jobs", `{"command":["cat"]}`), 201).get("job_id")
 	at := "/v1/jobs/" + s.job
 	w.want(w.do("agent", "POST", at+"/wait", `{"types":["started"]}`), 200, "result", "event")
+	s.queued = w.want(w.do("agent", "POST", "/v1/jobs", fmt.Sprintf(`{"command":["true"],"trigger":{"job_id":%q,"status":"failed"}}`, s.job)), 201).get("job_id")
 	s.answered = w.want(w.do("agent", "POST", at+"/decision", `{"prompt":"First?"}`), 201).get("decision_id")
 	w.want(w.do("reviewer", "POST", at+"/decision/"+s.answered+"/resolve", `{"choice":"approve"}`), 200)
 	q := w.want(w.do("agent", "POST", at+"/decision", `{"prompt":"Go on?","options":["yes","no"]}`), 201)
@@ -52,13 +59,16 @@ func (w *world) seed() seeds {
 }
 
 // startRun has the agent start a run with a goal that the world's model knows.
-func (w *world) startRun(goal string) (id, approval string) {
+func (w *world) startRun(goal string) (id, approval, digest string) {
 	w.t.Helper()
 	r, err := w.runs.Start(w.t.Context(), goal, run.DefaultLimits(), run.As("agent"))
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return r.ID, r.ApprovalID
+	if r.ApprovalID != "" {
+		digest = w.want(w.do("agent", "GET", "/v1/approvals/"+r.ApprovalID, ""), 200).get("digest")
+	}
+	return r.ID, r.ApprovalID, digest
 }
 
 // model looks up and then asks for what needs a person where the goal is to ask, and is done otherwise.
@@ -173,11 +183,12 @@ func typeOf(schema map[string]any) string {
 func TestSeeds(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
+	w.loop()
 	s := w.seed()
 	for path, status := range map[string]string{
 		"calls/" + s.call: "pending", "approvals/" + s.approval: "pending", "calls/" + s.held: "running", "calls/" + s.done: "succeeded",
 		"runs/" + s.run: "WAITING_FOR_APPROVAL", "approvals/" + s.runApproval: "pending", "runs/" + s.doneRun: "COMPLETED",
-		"jobs/" + s.job: "running", "decisions/" + s.question: "pending", "decisions/" + s.answered: "resolved", "jobs/" + s.doneJob: "completed",
+		"jobs/" + s.job: "running", "decisions/" + s.question: "pending", "decisions/" + s.answered: "resolved", "jobs/" + s.doneJob: "completed", "runs/" + s.granted: "WAITING_FOR_APPROVAL", "jobs/" + s.queued: "queued",
 	} {
 		w.want(w.do("agent", "GET", "/v1/"+path, ""), 200, "status", status)
 	}

@@ -26,7 +26,7 @@ const (
 // line is a connection on which a test writes what it likes.
 type line struct {
 	net.Conn
-	t *testing.T
+	t testing.TB
 	r *bufio.Reader
 }
 
@@ -60,11 +60,10 @@ func (l *line) answer() reply {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	r := reply{status: res.StatusCode, text: string(text), header: res.Header}
+	r := reply{status: res.StatusCode, header: res.Header}.read(text)
 	if res.Close {
 		r.header.Set("Connection", "close")
 	}
-	_ = json.Unmarshal(text, &r.body)
 	return r
 }
 
