@@ -351,6 +351,67 @@ func (m *maker) wrong() string {
 	return oneOf(m, "null", "true", "0", "-1", "1.5", "1e400", `""`, `"\u0000"`, "[]", "[[]]", "{}", `{"a":{}}`, `"\ud800"`, "nul", "")
 }
 
+// integers are written as languages write them, and as far out as they go.
+var integers = []string{
+	"0", "1", "-1", "-0", "1.0", "1e0", "1e3", "1.5", "0.1e1", "01", "+1", "0x10", "1_000", "4294967296", "9007199254740993", "9223372036854775806", "9223372036854775807",
+	"9223372036854775808", "-9223372036854775808", "-9223372036854775809", "123456789012345678901234567890", "1e400", "1e-400", "7E29999999", "NaN", "Infinity", "null", "true", `"1"`, "[]", "{}",
+}
+
+// extremes are requests in which one parameter or one field has each hard value.
+func extremes(o operation, schemas map[string]any, path, body string) (all []made) {
+	for _, p := range o.Parameters {
+		if p.In != "query" {
+			continue
+		}
+		for _, v := range append(append(bounds(p.Schema), integers...), texts...) {
+			all = append(all, made{method: o.method, path: path + "?" + p.Name + "=" + url.QueryEscape(v), body: body, plain: true})
+		}
+	}
+	if o.RequestBody == nil {
+		return all
+	}
+	schema := resolved(o.RequestBody.Content["application/json"].Schema, schemas)
+	props, _ := schema["properties"].(map[string]any)
+	for _, name := range sortedKeys(props) {
+		values := append(bounds(resolved(props[name].(map[string]any), schemas)), integers...)
+		for _, s := range texts {
+			values = append(values, quoted(s), "["+quoted(s)+"]", "{"+quoted(s)+":"+quoted(s)+"}")
+		}
+		for _, v := range values {
+			all = append(all, made{method: o.method, path: path, body: with(body, name, v), plain: true})
+		}
+	}
+	return all
+}
+
+// bounds are a schema's, and what lies next to them.
+func bounds(schema map[string]any) (all []string) {
+	for _, bound := range []string{"minimum", "maximum"} {
+		if n, ok := schema[bound].(int); ok {
+			all = append(all, fmt.Sprint(n-1), fmt.Sprint(n), fmt.Sprint(n+1))
+		}
+	}
+	return all
+}
+
+// with is an object with one member set, whatever it was.
+func with(object, name, value string) string {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(object), &members); err != nil {
+		panic(err)
+	}
+	delete(members, name)
+	b, err := json.Marshal(members)
+	if err != nil {
+		panic(err)
+	}
+	rest := strings.TrimPrefix(string(b), "{")
+	if rest != "}" {
+		rest = "," + rest
+	}
+	return "{" + quoted(name) + ":" + value + rest
+}
+
 func quoted(s string) string {
 	b, err := json.Marshal(s)
 	if err != nil {
