@@ -64,6 +64,9 @@ func TestRefusalsNameTheField(t *testing.T) {
 		{"agent", "/v1/tools/look_up/call", `{"order":"x","amount":7E29999999}`, `body.amount: exponent over 10000`},
 		{"agent", "/v1/tools/look_up/call", `{"order":"x","order":"y"}`, `body.order: duplicate key`},
 		{"agent", "/v1/tools/look_up/call", `{"order":"x`, `body.order: unexpected end`},
+		{"agent", "/v1/jobs/x/send", `{"data":1}`, `body.data: expected string in base64`},
+		{"agent", "/v1/jobs/x/send", `{"data":"!!"}`, `body.data: expected string in base64`},
+		{"agent", "/v1/jobs/x/send", `{"data":[1]}`, `body.data: expected string in base64`},
 		{"admin", "/v1/tokens", `{"scope":"root","name":"x"}`, `body.scope: expected value to be one of`},
 	} {
 		r := w.want(w.do(c.as, "POST", c.path, c.body), 400, "reason", "malformed")

@@ -22,13 +22,13 @@ import (
 	"github.com/placet-dev/placet/txn"
 )
 
-// reasons are all with which this door refuses or fails. A new one is a new word that
-// programs compare: it belongs into the guide as well.
+// reasons are all with which this door refuses or fails, but for failures of our own.
+// They are words that programs compare: one that is new is added here on purpose.
 var reasons = []string{
-	"already_decided", "approval_changed", "approval_expired", "approval_hash", "body_too_large", "call_conflict", "call_running", "choice_conflict",
-	"claim_lost", "client_gone", "commit_unknown", "cross_site", "expired", "forbidden", "invalid_arguments", "key_conflict", "lease_lost",
-	"malformed", "method_not_allowed", "moved", "no_agent", "no_jobs", "no_route", "no_runs", "not_committed", "not_found", "not_offered", "not_pending", "not_ready",
-	"request_timeout", "restored", "run_leased", "run_state", "runner_not_reached", "runner_refused", "self_decision", "shutdown", "store_busy",
+	"already_decided", "approval_changed", "approval_expired", "approval_hash", "at_work", "body_too_large", "call_conflict", "call_running", "choice_conflict",
+	"claim_lost", "client_gone", "commit_unknown", "cross_site", "expired", "flow_run", "forbidden", "invalid_arguments", "key_conflict", "lease_lost",
+	"malformed", "method_not_allowed", "moved", "no_agent", "no_jobs", "no_route", "no_runs", "no_slot", "no_tool", "not_committed", "not_found", "not_offered", "not_pending", "not_ready",
+	"request_timeout", "restored", "run_ended", "run_leased", "run_state", "runner_not_reached", "runner_refused", "schema_newer", "self_decision", "shutdown", "stopped", "store_busy",
 	"store_unreadable", "too_large", "too_many_pending", "unauthenticated", "unknown_cursor", "unknown_host", "unknown_tool", "unsupported_media_type",
 	"usage", "view_too_long", "withdrawn",
 }

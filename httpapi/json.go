@@ -105,6 +105,9 @@ func expected(e *json.SemanticError) string {
 	if errors.Is(e.Err, errNotWhole) || errors.Is(e.Err, errOverflow) {
 		return e.Err.Error()
 	}
+	if e.GoType == reflect.TypeFor[[]byte]() {
+		return "expected string in base64"
+	}
 	switch e.GoType.Kind() {
 	case reflect.Bool:
 		return "expected true or false"

@@ -102,3 +102,12 @@ func TestTheMaskIsNoEdit(t *testing.T) {
 	w.want(w.do("reviewer", "GET", at, ""), 200, "status", "pending")
 	w.want(w.do("reviewer", "POST", at+"/decide", decide(true, p.get("digest"), `"edited_args":{"order":"o-7","amount":50,"password":"other"}`)), 200, "status", "approved")
 }
+
+// What is not looked after here says so in a word of its own.
+func TestNothingToGoOnWith(t *testing.T) {
+	t.Parallel()
+	w := setup(t, func(c *httpapi.Config) { c.Continue, c.Jobs = nil, nil })
+	id, _, _ := w.startRun("ask")
+	w.want(w.do("operator", "POST", "/v1/runs/"+id+"/resume", ""), 503, "reason", "no_runs")
+	w.want(w.do("agent", "GET", "/v1/jobs", ""), 503, "reason", "no_jobs")
+}
