@@ -225,7 +225,7 @@ func TestGenerated(t *testing.T) {
 	took := &sync.Map{}
 	t.Cleanup(func() {
 		for _, o := range theDocument(t).ops {
-			if _, ok := took.Load(o.ID); !ok && !t.Failed() {
+			if _, ok := took.Load(o.ID); !ok && !t.Failed() && raceFactor == 1 {
 				t.Errorf("%s took no request: what is made for it is never good", o.ID)
 			}
 		}
@@ -235,7 +235,7 @@ func TestGenerated(t *testing.T) {
 			t.Parallel()
 			p := newProber(t)
 			p.took = took
-			for i := range uint64(seedings * each) {
+			for i := range uint64(max(seedings*each/raceFactor, each)) {
 				if i > 0 && i%each == 0 { // what there was is decided, stopped or deleted by now
 					p.ids, p.had = knownOf(p.seed()), ""
 				}
@@ -271,8 +271,10 @@ func TestExtremes(t *testing.T) {
 				if o.ID == "startJob" { // none is launched
 					body = with(body, "trigger", fmt.Sprintf(`{"job_id":%q,"status":"failed"}`, s.job))
 				}
-				for _, r := range extremes(o, p.c.schemas, path, body) {
-					p.judge(o, "admin", r)
+				for i, r := range extremes(o, p.c.schemas, path, body) {
+					if i%raceFactor == 0 {
+						p.judge(o, "admin", r)
+					}
 				}
 				if o.ID == "stopJob" || o.ID == "cleanJobs" || o.method == http.MethodDelete {
 					s, p.had = p.seed(), ""
