@@ -121,6 +121,7 @@ type poll struct {
 	request string // its path
 	answer  string // what the answer has in it
 	end     func() error
+	clear   func() error // what it needed
 }
 
 // question is one of a job that waits for its input.
@@ -134,19 +135,30 @@ func (s *server) question(ctx context.Context) (*poll, error) {
 		return nil, err
 	}
 	q, err := agent.Ask(ctx, j.JobID, httpapi.Asking{Prompt: "Go on?"})
-	return &poll{"/v1/decisions/" + q.DecisionID + "/wait?wait=10m&after=" + string(q.Cursor), `"decision_resolved"`, func() error {
-		_, err := ana.Resolve(ctx, j.JobID, q.DecisionID, httpapi.Resolving{Choice: "approve"})
-		return err
-	}}, err
+	return &poll{
+		request: "/v1/decisions/" + q.DecisionID + "/wait?wait=10m&after=" + string(q.Cursor), answer: `"decision_resolved"`,
+		end: func() error {
+			_, err := ana.Resolve(ctx, j.JobID, q.DecisionID, httpapi.Resolving{Choice: "approve"})
+			return err
+		},
+		clear: func() error {
+			_, err := agent.StopJob(ctx, j.JobID, httpapi.Stopping{})
+			return err
+		},
+	}, err
 }
 
 // call is one that is parked.
 func (s *server) call(ctx context.Context) (*poll, error) {
 	p, err := httpapi.NewClient(s.url, s.agent).Call(ctx, "refund", []byte(args), "")
-	return &poll{"/v1/calls/" + p.CallID + "?wait=10m", `"status":"denied"`, func() error {
-		_, err := httpapi.NewClient(s.url, s.review).Decide(ctx, p.ApprovalID, httpapi.Deciding{Digest: p.Digest})
-		return err
-	}}, err
+	return &poll{
+		request: "/v1/calls/" + p.CallID + "?wait=10m", answer: `"status":"denied"`,
+		end: func() error {
+			_, err := httpapi.NewClient(s.url, s.review).Decide(ctx, p.ApprovalID, httpapi.Deciding{Digest: p.Digest})
+			return err
+		},
+		clear: func() error { return nil },
+	}, err
 }
 
 func (b *bench) polls(ctx context.Context, name string, waiters int, what func(*server, context.Context) (*poll, error)) error {
@@ -159,6 +171,7 @@ func (b *bench) polls(ctx context.Context, name string, waiters int, what func(*
 	if err != nil {
 		return err
 	}
+	defer func() { _ = p.clear() }()
 	before, err := s.holds()
 	if err != nil {
 		return err

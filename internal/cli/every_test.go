@@ -301,7 +301,7 @@ func (e *every) lines(t *testing.T, c *cobra.Command) [][]string {
 	t.Helper()
 	lines := [][]string{nil}
 	for _, word := range strings.Fields(c.Use)[1:] {
-		if strings.HasPrefix(word, "--") || strings.HasPrefix(word, "[--") {
+		if strings.HasPrefix(word, "--") || strings.HasPrefix(word, "[--") || word == "[flags]" {
 			break // flags, which come below
 		}
 		word = strings.Trim(word, "[]…")
@@ -332,7 +332,7 @@ func (e *every) lines(t *testing.T, c *cobra.Command) [][]string {
 		lines = [][]string{{"--scope", "agent", "--name", "bot", "--principal", "p" + sly}, {"--scope", "x" + hostile, "--name", "n" + hostile}}
 	}
 	if strings.Contains(c.Use, " -- CMD") && !has("goal") {
-		lines = [][]string{{"--", "sh", "-c", "x" + hostile}}
+		lines = [][]string{{"--", "sh", "-c", "x" + hostile}, {"--env", "x" + hostile, "--", "true"}, {"--secret-env", "x" + hostile, "--", "true"}}
 	}
 	if has("yes") {
 		lines = each(lines, []string{"--yes"})

@@ -30,9 +30,25 @@ func newInboxCommand(a *app) *cobra.Command {
 				return err
 			}
 			a.list(list)
-			return nil
+			return a.noteQuestions(c.Context(), st)
 		},
 	}
+}
+
+// noteQuestions says that jobs ask something too.
+func (a *app) noteQuestions(ctx context.Context, st *store.Store) error {
+	if a.json {
+		return nil
+	}
+	var ds []decision.Decision
+	err := txn.View(ctx, st, func(tx decision.Tx) (err error) {
+		ds, err = tx.Decisions(decision.Query{Space: event.MainSpace, Type: decision.Question, Status: decision.Pending, Open: true, Limit: listed})
+		return err
+	})
+	if len(ds) > 0 {
+		a.note("Jobs ask too, %s: %s", own(upTo(len(ds), "question")), own(a.withGlobals("decisions")))
+	}
+	return err
 }
 
 // waiting is every pending approval, in the order of their deadlines; those

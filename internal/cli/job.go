@@ -275,6 +275,13 @@ func newJobWaitCommand(a *app) *cobra.Command {
 	return c
 }
 
+// waitWords say how a wait ended without an event.
+var waitWords = map[job.Result]string{
+	job.GotEnd:      "The job has ended, and nothing of this kind came.",
+	job.GotTimeout:  "Nothing has come yet; the job goes on. Wait again, or longer with --timeout.",
+	job.GotShutdown: "The daemon was stopped; the job goes on. Wait again once a daemon serves.",
+}
+
 func (a *app) tellWaited(got httpapi.Waited, err error) error {
 	if err != nil {
 		return err
@@ -285,7 +292,7 @@ func (a *app) tellWaited(got httpapi.Waited, err error) error {
 	case got.Event != nil:
 		a.tellEvent(*got.Event)
 	default:
-		a.say("%s", own(got.Result))
+		a.say("%s", own(waitWords[got.Result]))
 	}
 	switch got.Result {
 	case job.GotEvent, job.GotProgress:

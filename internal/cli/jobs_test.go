@@ -718,3 +718,46 @@ func TestWhoGoesOnWithWhatCameOverHTTP(t *testing.T) {
 		t.Errorf("it sends people to placet resume: %s", out)
 	}
 }
+
+// What a job is given stands on the command line that starts it, secrets in the shell.
+func TestJobStartWithVariables(t *testing.T) {
+	t.Setenv("REGION", "eu")
+	t.Setenv("API_KEY", "Planted-Secret-7f3a")
+	w := newWorld(t)
+	s := w.serve()
+	defer s.end(syscall.SIGTERM)
+	sub := filepath.Join(w.dir, "sub")
+	if err := os.Mkdir(sub, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	j := object[httpapi.Job](w, "job", "start", "--cwd", sub, "--env", "REGION", "--env", "STAGE=one=1", "--secret-env", "API_KEY", "--tag", "nightly", "--",
+		"sh", "-c", `echo "$REGION $STAGE $API_KEY $(pwd)"`)
+	w.ok("job", "wait", j.JobID)
+	out, _ := w.ok("job", "tail", j.JobID)
+	mustContain(t, out, "eu one=1 [masked] ", "/sub")
+	if strings.Contains(out, "Planted") || !slices.Equal(j.Tags, []string{"nightly"}) {
+		t.Errorf("%s %v", out, j.Tags)
+	}
+	mustContain(t, w.refused(2, "job", "start", "--secret-env", "NO_SUCH_THING", "--", "true"), `The variable "NO_SUCH_THING" is not set here.`)
+	mustContain(t, w.refused(2, "job", "start", "--env", "NO_SUCH_THING", "--", "true"), `The variable "NO_SUCH_THING" is not set here.`)
+	if _, _, code := w.run("job", "start", "--", filepath.Join(sub, "nothing")); code != 1 {
+		t.Errorf("a program that is not there: exit code %d", code)
+	}
+}
+
+// A question may ask for more than a choice, and its form is shown whole.
+func TestAskWithAForm(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := w.serve()
+	defer s.end(syscall.SIGTERM)
+	j := w.job("train", "sleep 600")
+	form := `{"type":"object","required":["password"],"properties":{"password":{"type":"string","minLength":8,"description":"of the staging database"}}}`
+	q := object[httpapi.Question](w, "ask", j.JobID, "Which one?", "--form", form, "--option", "go on", "--option", "stop")
+	out, _ := w.ok("show", q.DecisionID)
+	mustContain(t, out, "of the staging database", "minLength")
+	_, stderr := w.ok("inbox")
+	mustContain(t, stderr, "Jobs ask too, 1 question: ", "placet", "decisions")
+	mustContain(t, w.refused(1, "ask", j.JobID, "p", "--form", "{"), "The form cannot be used")
+	w.ok("resolve", q.DecisionID, "go on", "--input", `{"password":"12345678"}`)
+}
