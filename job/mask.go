@@ -15,12 +15,14 @@ const masked = "[masked]"
 
 // mask replaces secrets in a stream that comes in pieces. A secret is found also
 // where it is split between two pieces, written with the other line ends, or with any
-// of its characters spelt as JSON may. What could be the beginning of one is held back
-// until more comes or the stream ends.
+// of its characters spelt as JSON may; where several overlap, all that they cover is
+// replaced. What could be the beginning of one is held back until more comes or the
+// stream ends.
 type mask struct {
 	secrets [][]unit
 	first   [256]bool
 	held    []byte
+	covered int // bytes of held that a secret reaches over whose place is taken already
 }
 
 // unit is a character of a secret, or the end of a line: the ways to write it.
@@ -113,6 +115,9 @@ func begins(b []byte, spelt string) (n int, whole bool) {
 // at is how long a secret at the beginning of b is; 0: there is none. more says that
 // a longer one may be there once more has come.
 func (m *mask) at(b []byte) (n int, more bool) {
+	if !m.first[b[0]] {
+		return 0, false
+	}
 	for _, secret := range m.secrets {
 		k, cut := match(secret, b)
 		n, more = max(n, k), more || cut
@@ -157,30 +162,29 @@ func (m *mask) write(p []byte) []byte {
 // end returns the rest.
 func (m *mask) end() []byte { return m.pass(true) }
 
+// pass looks for secrets at every place, also inside one that was found: another may
+// begin there and reach further. Those that overlap become one.
 func (m *mask) pass(last bool) []byte {
 	in := m.held
 	out := make([]byte, 0, len(in))
-	i := 0
-	for i < len(in) {
-		if !m.first[in[i]] {
-			out = append(out, in[i])
-			i++
-			continue
-		}
+	i, end := 0, m.covered
+	for ; i < len(in); i++ {
 		n, more := m.at(in[i:])
+		if more && !last {
+			break
+		}
 		switch {
-		case more && !last:
-			m.held = append([]byte(nil), in[i:]...)
-			return out
+		case i < end:
 		case n > 0:
 			out = append(out, masked...)
-			i += n
 		default:
 			out = append(out, in[i])
-			i++
+		}
+		if n > 0 {
+			end = max(end, i+n)
 		}
 	}
-	m.held = nil
+	m.held, m.covered = append([]byte(nil), in[i:]...), max(end-i, 0)
 	return out
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"unicode/utf16"
@@ -46,6 +47,82 @@ func TestMaskOverlap(t *testing.T) {
 		got := append(bytes.Clone(m.write([]byte(in))), m.end()...)
 		if string(got) != want {
 			t.Errorf("%q: %q", in, got)
+		}
+	}
+}
+
+// inPieces is what a mask makes of a text that comes in pieces of so many bytes.
+func inPieces(secrets []string, text string, size int) string {
+	m := newMask(secrets)
+	var got []byte
+	for b := []byte(text); len(b) > 0; {
+		n := min(size, len(b))
+		got = append(got, m.write(b[:n])...)
+		b = b[n:]
+	}
+	return string(append(got, m.end()...))
+}
+
+// Where secrets overlap, all that any of them covers is hidden, as one.
+func TestMaskUnion(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		secrets  []string
+		in, want string
+	}{
+		{[]string{"abcde", "defghij_realtoken"}, "<abcdefghij_realtoken>", "<[masked]>"},
+		{[]string{"abcde", "defghij_realtoken"}, "<abcdefghij>", "<[masked]fghij>"},
+		{[]string{"abcde", "defghij_realtoken"}, "<ab\\u0063d\\u0065fghij_realtoken>", "<[masked]>"},
+		{[]string{"abcdefgh", "cd", "ghij", "ijk"}, "abcdefghijkl", "[masked]l"},
+		{[]string{"KEYKEY1", "1KEYS"}, "KEYKEY1KEYS KEYKEY1", "[masked] [masked]"},
+		{[]string{"aa"}, "baaab", "b[masked]b"},
+		{[]string{"ab", "cd"}, "abcd", "[masked][masked]"},
+	} {
+		for size := 1; size <= len(c.in); size++ {
+			if got := inPieces(c.secrets, c.in, size); got != c.want {
+				t.Errorf("%q in %q in pieces of %d: %q, want %q", c.secrets, c.in, size, got, c.want)
+			}
+		}
+	}
+}
+
+// Whatever the secrets are, what is left is what a plain look at each place leaves.
+func TestMaskUnionOfAny(t *testing.T) {
+	t.Parallel()
+	plain := func(secrets []string, in string) (out string) {
+		end := 0
+		for i := range len(in) {
+			n := 0
+			for _, s := range secrets {
+				if strings.HasPrefix(in[i:], s) {
+					n = max(n, len(s))
+				}
+			}
+			switch {
+			case n > 0 && i >= end:
+				out += masked
+			case i >= end:
+				out += in[i : i+1]
+			}
+			if n > 0 {
+				end = max(end, i+n)
+			}
+		}
+		return out
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	word := func(most int) string {
+		b := make([]byte, 1+random.IntN(most))
+		for i := range b {
+			b[i] = "ABC"[random.IntN(3)]
+		}
+		return string(b)
+	}
+	for range 3000 {
+		secrets, in := []string{word(6), word(6), word(6)}, word(40)
+		size := 1 + random.IntN(8)
+		if got, want := inPieces(secrets, in, size), plain(secrets, in); got != want {
+			t.Fatalf("%q in %q in pieces of %d: %q, want %q", secrets, in, size, got, want)
 		}
 	}
 }
