@@ -15,9 +15,9 @@ const masked = "[masked]"
 
 // mask replaces secrets in a stream that comes in pieces. A secret is found also
 // where it is split between two pieces, written with the other line ends, or with any
-// of its characters spelt as JSON may; where several overlap, all that they cover is
-// replaced. What could be the beginning of one is held back until more comes or the
-// stream ends.
+// of its characters spelt as JSON may, or without the blanks around it; where several
+// overlap, all that they cover is replaced. What could be the beginning of one is held
+// back until more comes or the stream ends.
 type mask struct {
 	secrets [][]unit
 	first   [256]bool
@@ -31,16 +31,23 @@ type unit []string
 func newMask(secrets []string) *mask {
 	m := &mask{}
 	for _, s := range secrets {
-		if s == "" {
-			continue
-		}
-		us := units(s)
-		m.secrets = append(m.secrets, us)
-		for _, spelt := range us[0] {
-			m.first[spelt[0]] = true
+		m.add(s)
+		if bare := strings.TrimSpace(s); bare != s {
+			m.add(bare) // read from a file, it is used without its last line end
 		}
 	}
 	return m
+}
+
+func (m *mask) add(secret string) {
+	if secret == "" {
+		return
+	}
+	us := units(secret)
+	m.secrets = append(m.secrets, us)
+	for _, spelt := range us[0] {
+		m.first[spelt[0]] = true
+	}
 }
 
 func (m *mask) empty() bool { return len(m.secrets) == 0 }

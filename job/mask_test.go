@@ -86,6 +86,26 @@ func TestMaskUnion(t *testing.T) {
 	}
 }
 
+// A secret that was read from a file is hidden also without the blanks around it.
+func TestMaskWithoutBlanks(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ secret, in, want string }{
+		{"supersecretvalue\n", "<supersecretvalue>", "<[masked]>"},
+		{"supersecretvalue\n", "<supersecretvalue\r\n>", "<[masked]>"},
+		{"supersecretvalue\r\n\n", "<supersecretvalue\n>", "<[masked]\n>"},
+		{" \t supersecretvalue ", "<supersecretvalue>", "<[masked]>"},
+		{"two words\n", "two words, two, words", "[masked], two, words"},
+		{"supersecretvalue\n", `"supersecret\u0076alue"`, `"[masked]"`},
+		{" \n", "a b\n", "a b\n"},
+	} {
+		for size := 1; size <= len(c.in); size++ {
+			if got := inPieces([]string{c.secret}, c.in, size); got != c.want {
+				t.Errorf("%q in %q in pieces of %d: %q, want %q", c.secret, c.in, size, got, c.want)
+			}
+		}
+	}
+}
+
 // Whatever the secrets are, what is left is what a plain look at each place leaves.
 func TestMaskUnionOfAny(t *testing.T) {
 	t.Parallel()
