@@ -16,6 +16,9 @@ var (
 	ErrNotReached = fault.Sentinel(fault.Unavailable, "runner_not_reached", "The job's runner did not answer.")
 	// ErrRefused: the job's runner heard and did not do it.
 	ErrRefused = fault.Sentinel(fault.Conflict, "runner_refused", "The job's runner refused.")
+	// ErrOutputGone: the command has begun, so it had an output, and the file is not there
+	// any more.
+	ErrOutputGone = fault.Sentinel(fault.NotFound, "output_gone", "The job's output is gone.")
 	// ErrClaimLost: the launch was replaced or has ended, so nothing of it is written
 	// any more. Matches ErrRunState.
 	ErrClaimLost = fault.Sentinel(fault.Conflict, "claim_lost", "This launch of the job does not count any more.", ErrRunState)

@@ -36,7 +36,8 @@ type Tail struct {
 const MaxTail = 1 << 20
 
 // Tail reads what a job has printed, secrets masked. Read from offset 0 and go on
-// from Next: every byte comes once.
+// from Next: every byte comes once. [ErrOutputGone] where the job began and what it
+// printed is not there any more.
 func (s *Supervisor) Tail(ctx context.Context, id string, q Tailing) (Tail, error) {
 	if s.misuse != nil {
 		return Tail{}, s.misuse
@@ -97,7 +98,13 @@ func (s *Supervisor) piece(j Job, name string, q Tailing) (Tail, error) {
 	t := Tail{Next: q.Offset}
 	if j.Launches > 0 {
 		data, err := stretch(s.dir(j).file(name), q.Offset, q.MaxBytes)
-		if err != nil {
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && j.StartedAt.IsZero():
+			// the runner makes the file before the command begins: nothing was printed
+		case errors.Is(err, fs.ErrNotExist):
+			return t, ErrOutputGone.Say("The output of job %s is gone: its folder has no file %s any more.", j.ID, name).
+				Hint("What the job told as events is still there; run it again for its output.")
+		case err != nil:
 			return t, err
 		}
 		t.Data, t.Next = data, q.Offset+int64(len(data))
@@ -106,13 +113,10 @@ func (s *Supervisor) piece(j Job, name string, q Tailing) (Tail, error) {
 	return t, nil
 }
 
-// stretch reads at most so many bytes of a file from an offset. Behind its end, and
-// where there is no file yet, there are none.
+// stretch reads at most so many bytes of a file from an offset. Behind its end there
+// are none.
 func stretch(path string, offset int64, most int) ([]byte, error) {
 	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
 	if err != nil {
 		return nil, err
 	}
