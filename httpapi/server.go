@@ -84,7 +84,7 @@ type Server struct {
 	keepAlive time.Duration
 
 	callWaits callWaits
-	lives     lives
+	tokenUses tokenUses
 
 	stopping context.Context // ends when the server is told to stop
 	stop     context.CancelCauseFunc
@@ -107,7 +107,7 @@ func New(c Config) (*Server, error) {
 	s := &Server{
 		c: c, calls: c.Calls.Server(Origin), mux: http.NewServeMux(), routes: map[string]*route{},
 		hosts: hostsOf(c.Hosts), metrics: newMetrics(figures{c.Store, c.Space, c.Log}), patience: usualPatience(), keepAlive: keepAlive,
-		callWaits: callWaits{of: map[string]*callWait{}}, lives: lives{of: map[string]*life{}},
+		callWaits: callWaits{of: map[string]*callWait{}}, tokenUses: tokenUses{of: map[string]*tokenUse{}},
 	}
 	s.stopping, s.stop = context.WithCancelCause(context.Background())
 	s.api = humago.New(s.mux, humaConfig())

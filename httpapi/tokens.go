@@ -54,7 +54,7 @@ func (s *Server) registerTokens() {
 		func(ctx context.Context, _ caller, in *idIn) (*body[token.Object], error) {
 			t, err := token.Revoke(ctx, s.c.Store, s.c.Space, in.ID)
 			if err == nil {
-				s.lives.revoked(t.ID)
+				s.tokenUses.revoked(t.ID)
 			}
 			return answer(t.Object(), err)
 		})

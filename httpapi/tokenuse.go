@@ -9,17 +9,17 @@ import (
 	"github.com/placet-dev/placet/txn"
 )
 
-// lives are the tokens with which somebody waits. Thousands may wait with one of them:
+// tokenUses are the tokens with which somebody waits. Thousands may wait with one of them:
 // whether it is still good is read once for all who ask at the same time.
-type lives struct {
+type tokenUses struct {
 	mu sync.Mutex
-	of map[string]*life
+	of map[string]*tokenUse
 }
 
-// life is how long the requests wait that came with a token: until it is revoked, or
+// tokenUse is how long the requests wait that came with a token: until it is revoked, or
 // the server stops.
-type life struct {
-	users int // guarded by lives
+type tokenUse struct {
+	users int // guarded by tokenUses
 	ends  context.Context
 	end   context.CancelCauseFunc
 
@@ -27,12 +27,12 @@ type life struct {
 	good time.Time // when it was last looked at; zero: not yet
 }
 
-func (ls *lives) enter(tokenID string, stopping context.Context) (l *life, leave func()) {
+func (ls *tokenUses) enter(tokenID string, stopping context.Context) (l *tokenUse, leave func()) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	l = ls.of[tokenID]
 	if l == nil {
-		l = &life{}
+		l = &tokenUse{}
 		l.ends, l.end = context.WithCancelCause(stopping)
 		ls.of[tokenID] = l
 	}
@@ -47,14 +47,14 @@ func (ls *lives) enter(tokenID string, stopping context.Context) (l *life, leave
 	}
 }
 
-func (ls *lives) get(tokenID string) *life {
+func (ls *tokenUses) get(tokenID string) *tokenUse {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	return ls.of[tokenID]
 }
 
 // revoked ends what waits with a token that was revoked through this server.
-func (ls *lives) revoked(tokenID string) {
+func (ls *tokenUses) revoked(tokenID string) {
 	if l := ls.get(tokenID); l != nil {
 		l.end(token.ErrUnauthenticated)
 	}
@@ -63,7 +63,7 @@ func (ls *lives) revoked(tokenID string) {
 // waiting is a context that also ends when the server stops or the caller's token is
 // revoked. The token is looked at once more, now that its end would be noticed.
 func (s *Server) waiting(ctx context.Context) (context.Context, context.CancelFunc) {
-	l, leave := s.lives.enter(callerOf(ctx).ID, s.stopping)
+	l, leave := s.tokenUses.enter(callerOf(ctx).ID, s.stopping)
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(l.ends, func() { cancel(context.Cause(l.ends)) })
 	if err := s.stillGood(ctx); err != nil {
@@ -81,7 +81,8 @@ func (s *Server) waiting(ctx context.Context) (context.Context, context.CancelFu
 func (s *Server) stillGood(ctx context.Context) error {
 	asked := time.Now()
 	id := callerOf(ctx).ID
-	l := s.lives.get(id)
+	l, leave := s.tokenUses.enter(id, s.stopping)
+	defer leave()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.good.After(asked) {
