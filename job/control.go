@@ -45,6 +45,8 @@ type control struct {
 	mu       sync.Mutex
 	watchers map[chan struct{}]struct{}
 	over     chan struct{}
+	ended    bool
+	at       sync.WaitGroup // requests that are carried out, and whose answer is not told yet
 }
 
 func (c *control) serve() {
@@ -65,6 +67,14 @@ func (c *control) answer(conn net.Conn) {
 	if err != nil || json.Unmarshal(line, &q) != nil {
 		return
 	}
+	if q.Op == opWatch && q.Claim == c.claim {
+		c.watch(conn)
+		return
+	}
+	if !c.begin() {
+		return // nothing is done for it, and it is told nothing
+	}
+	defer c.at.Done()
 	a := ctlAnswer{}
 	switch {
 	case q.Claim != c.claim:
@@ -73,15 +83,22 @@ func (c *control) answer(conn net.Conn) {
 		c.stop(q.KillAfter)
 	case q.Op == opSend:
 		a = c.send(q.Data, q.EOF)
-	case q.Op == opWatch:
-		c.watch(conn)
-		return
 	default:
 		a.Error = "unknown request " + q.Op
 	}
 	b, _ := json.Marshal(a)
 	_ = conn.SetWriteDeadline(time.Now().Add(ctlPatience))
 	_, _ = conn.Write(append(b, '\n'))
+}
+
+// begin counts a request, unless the end has come.
+func (c *control) begin() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.ended {
+		c.at.Add(1)
+	}
+	return !c.ended
 }
 
 // watch writes a byte for each news. The first one says that the watcher is known.
@@ -121,10 +138,15 @@ func (c *control) news() {
 	}
 }
 
-// end lets go of the watchers: there is nothing more to come.
+// end lets go of the watchers: there is nothing more to come. What was done for
+// somebody is told first: a command may end by the very input that it was sent.
 func (c *control) end() {
+	c.mu.Lock()
+	c.ended = true
+	c.mu.Unlock()
 	close(c.over)
 	c.l.Close()
+	c.at.Wait()
 }
 
 // dial reaches the launch's runner.

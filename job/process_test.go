@@ -405,3 +405,17 @@ func TestRunnerKilledWithUnmarkedChild(t *testing.T) {
 	}
 	awaitGone(t, all)
 }
+
+// A command that ends by the input that it is sent has been sent it: whoever sent it is
+// told so, however soon the runner is gone.
+func TestSendThatEndsTheCommand(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	for range 20 {
+		j := w.start(shell("read line"))
+		if err := w.s.Send(w.ctx, j.ID, []byte("x\n"), false); err != nil {
+			t.Fatal(err)
+		}
+		w.end(j.ID)
+	}
+}

@@ -440,7 +440,7 @@ func TestWhere(t *testing.T) {
 	here := "Where: this process, on the store " + w.db() + "\n"
 	run := func(want string, code int, args ...string) {
 		t.Helper()
-		if _, stderr, got := w.run(args...); got != code || !strings.HasSuffix(stderr, want) {
+		if _, stderr, got := w.run(args...); got != code || !strings.Contains(stderr, want) {
 			t.Errorf("%q ended with %d and said %q, not %q", args, got, stderr, want)
 		}
 	}
