@@ -206,7 +206,27 @@ func (s *Supervisor) prepare(r Starting) (Job, error) {
 			delete(spec.Env, name)
 		}
 	}
-	return j, nil
+	return j, j.checkNoSecret()
+}
+
+// checkNoSecret refuses labels that a secret stands in: they are kept and shown as
+// they are. It repeats neither.
+func (j Job) checkNoSecret() error {
+	for _, name := range slices.Sorted(maps.Keys(j.Secrets)) {
+		m := newMask([]string{j.Secrets[name]})
+		var field string
+		switch {
+		case m.text(j.Spec.Name) != j.Spec.Name:
+			field = "name"
+		case slices.ContainsFunc(j.Spec.Tags, func(t string) bool { return m.text(t) != t }):
+			field = "tags"
+		default:
+			continue
+		}
+		return ErrUsage.Say("The field %s has the value of the secret variable %s in it; nothing was started.", field, name).
+			Hint("The job's name and tags are shown as they are: leave the value out of them.")
+	}
+	return nil
 }
 
 func home() string {
