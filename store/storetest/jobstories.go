@@ -241,7 +241,13 @@ func tellCleaned(p *play) {
 	if _, err := try(p.world, func(tx store.Tx) (job.Job, error) { return tx.Job(j.ID) }); !errors.Is(err, decision.ErrNotFound) {
 		p.Errorf("it is still seen: %v", err)
 	}
-	p.same(j.Head, p.lookBehind(p.start).Cleaned[j.Stream()])
+	p.same(j.Head, read(p.world, func(tx store.Tx) (event.Head, error) {
+		h, found, err := tx.Tombstone(j.Stream())
+		if err == nil && !found {
+			err = errors.New("there is none")
+		}
+		return h, err
+	}))
 	if left := read(p.world, func(tx store.Tx) ([]job.Job, error) { return tx.CleanedJobs(j.Home, "", 1000) }); !slices.ContainsFunc(left, func(l job.Job) bool { return l.ID == j.ID }) {
 		p.Error("nobody will delete it")
 	}
