@@ -105,15 +105,34 @@ func TestRestoredGrant(t *testing.T) {
 	}
 }
 
-// What was only asked before may be agreed to now.
+// What was asked before may have been agreed to and done since: a yes that comes again,
+// from a client that repeats itself, runs nothing. A person is told, and says so anew.
 func TestRestoredRequest(t *testing.T) {
 	t.Parallel()
-	w := restorable(t)
-	p := w.park(`{"n":1}`)
-	w.restore(w.backup())
-	w.approve(p.ApprovalID)
-	w.resumed(p.ApprovalID, call.Succeeded)
-	w.ran(`{"n":1}`)
+	for _, ran := range []bool{true, false} {
+		t.Run(fmt.Sprintf("ran %v", ran), func(t *testing.T) {
+			t.Parallel()
+			w := restorable(t)
+			p := w.park(`{"n":1}`)
+			file, runs := w.backup(), ""
+			if ran {
+				w.approve(p.ApprovalID)
+				w.resumed(p.ApprovalID, call.Succeeded)
+				runs = `{"n":1} `
+			}
+			w.restore(file)
+			w.status(p, call.Pending, decision.Pending)
+			w.approve(p.ApprovalID)
+			q := w.parked(w.ex.Resume(w.ctx, p.ApprovalID, nil))
+			if d := w.decision(q.ApprovalID); d.Kind != decision.KindInterrupted || !strings.Contains(d.Reason, "this call may already have run") {
+				t.Errorf("asked %+v", d)
+			}
+			w.ran(strings.TrimSpace(runs))
+			w.approve(q.ApprovalID)
+			w.resumed(q.ApprovalID, call.Succeeded)
+			w.ran(runs + `{"n":1}`)
+		})
+	}
 }
 
 // An attempt that ran when the backup was taken is unknown at once, lease or not.

@@ -134,7 +134,7 @@ type Decision struct {
 	EditedDigest     string
 	EffectiveDigest  string // binds EditedArgs to Digest
 	GrantExpiresAt   time.Time
-	Epoch            int64 // life of the store in which it was asked, or decided
+	Epoch            int64 // life of the store in which it was asked
 
 	WithdrawnBy        string // who took it back, and who that was proved to be
 	WithdrawnPrincipal string

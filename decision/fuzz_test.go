@@ -43,7 +43,7 @@ func FuzzDecide(f *testing.F) {
 			return
 		case (bound || shown != "") && shown != d.Digest:
 			t.Fatal("taken for another showing")
-		case n.DecidedBy != by || n.Note != note || !n.DecidedAt.Equal(now) || n.Epoch != 7 || (n.Status == decision.Approved) != approved:
+		case n.DecidedBy != by || n.Note != note || !n.DecidedAt.Equal(now) || n.Epoch != d.Epoch || (n.Status == decision.Approved) != approved:
 			t.Fatalf("recorded %+v", n)
 		}
 		if !approved {

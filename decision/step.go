@@ -217,7 +217,9 @@ func (d Decision) settle(cmd Decide, to Status, now time.Time) Change {
 	}
 	d.Open = to == Approved // a grant can still expire or be replaced
 	d.DecidedBy, d.DecidedPrincipal, d.Verified = cmd.By, cmd.Principal, cmd.Verified
-	d.DecidedAt, d.SettledAt, d.Note, d.Epoch = now, now, cmd.Note, cmd.Epoch
+	// The epoch stays that of the asking: what was asked in an earlier life of the store may
+	// have been agreed to and done since, so a yes to it now is as doubtful as one of then.
+	d.DecidedAt, d.SettledAt, d.Note = now, now, cmd.Note
 	return Change{
 		Next: d,
 		Vote: &Vote{

@@ -104,12 +104,20 @@ func TestRestoredGrant(t *testing.T) {
 	}
 }
 
-// What was only asked before may be agreed to now.
+// What was asked before may have been agreed to and done since: a yes to it is asked
+// about once more.
 func TestRestoredRequest(t *testing.T) {
 	t.Parallel()
 	w := restorable(t, calls("push", `{"n":1}`))
 	r := w.waiting()
 	w.restore(w.backup())
+	w.approve(r)
+	r = w.resume(r)
+	w.stands(r, run.Waiting, "")
+	if d := w.asked(r.ID); d.Kind != decision.KindInterrupted || !strings.Contains(d.Reason, "restored to") {
+		t.Fatalf("asked %+v", d)
+	}
+	w.ran("")
 	w.approve(r)
 	w.stands(w.resume(r), run.Completed, run.GoalCompleted)
 	w.ran(`push{"n":1}`)

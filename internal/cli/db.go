@@ -124,7 +124,7 @@ func (a *app) restore(ctx context.Context, path string, args []string) error {
 		return nil
 	}
 	a.say("%s was restored; it has schema %d.", own(r.Path), r.Schema)
-	a.say("Tokens that were revoked since the backup are good again, and what was approved and done since may be pending again: look through placet token list and placet approvals before you go on.")
+	a.say("Tokens that were revoked since the backup are good again: look through placet token list. What was asked before it may have been done since: each yes to it is asked about once more.")
 	if kept.copy != "" {
 		a.say("What it was before is kept in %s.", own(kept.copy))
 	}
