@@ -88,14 +88,14 @@ are given with --env and --secret-env, and a small safe base.`,
 					httpapi.Job
 					Where place `json:"where"`
 				}{j, theDaemon})
-				return failedAtOnce(j)
+				return notStarted(j)
 			}
 			a.sayJob(j)
 			a.sayWhere(theDaemon, d.at)
 			if !j.Status.Terminal() {
 				a.note("Follow it: %s", own(a.withGlobals("job", "tail", "--follow", j.JobID)))
 			}
-			return failedAtOnce(j)
+			return notStarted(j)
 		}),
 	}
 	f := c.Flags()
@@ -109,9 +109,10 @@ are given with --env and --secret-env, and a small safe base.`,
 	return c
 }
 
-// failedAtOnce makes a command that could not be started a failure of this one too.
-func failedAtOnce(j httpapi.Job) error {
-	if j.Status == job.Failed {
+// notStarted makes a command that could not be started a failure of this one too. How
+// one that began has ended, be it at once, is the job's own.
+func notStarted(j httpapi.Job) error {
+	if j.Status == job.Failed && j.StartedAt == "" {
 		return exitCode(exitFailed)
 	}
 	return nil
