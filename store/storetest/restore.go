@@ -152,7 +152,7 @@ func (w *world) newLife(x past) {
 }
 
 // oldWork: an attempt of an earlier life is unknown whatever its lease says, what
-// may be repeated is, and what nobody had decided can be decided now.
+// may be repeated is, and a yes to what was asked then is asked about once more.
 func (w *world) oldWork(p *shop, x past) {
 	w.Helper()
 	if n, err := p.Sweep(w.ctx, 100); err != nil || n != 2 {
@@ -168,7 +168,12 @@ func (w *world) oldWork(p *shop, x past) {
 	if err := p.approve(w.ctx, x.waiting); err != nil {
 		w.Errorf("what was not decided: %v", err)
 	}
-	if res, err := p.Resume(w.ctx, x.waiting.ApprovalID, nil); err != nil || res.Status != call.Succeeded {
+	again := p.askedAnew(x.waiting)
+	w.same(0, p.ran.times(x.waiting.CallID))
+	if err := p.approve(w.ctx, again); err != nil {
+		w.Fatal(err)
+	}
+	if res, err := p.Resume(w.ctx, again.ApprovalID, nil); err != nil || res.Status != call.Succeeded {
 		w.Errorf("what is decided now: %s, %v", res.Status, err)
 	}
 }
