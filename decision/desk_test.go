@@ -42,6 +42,7 @@ type world struct {
 	ex   *call.Executor
 	op   decision.Operator
 	seen []event.Event // by the operator's observer
+	mu   sync.Mutex
 }
 
 func setup(t *testing.T, change ...func(*call.Config)) *world {
@@ -66,8 +67,15 @@ func setup(t *testing.T, change ...func(*call.Config)) *world {
 		f(&c)
 	}
 	w.ex = call.NewExecutor(c)
-	w.op = decision.Operator{Store: w.st, Now: w.now, Observer: event.ObserverFunc(func(e event.Event) { w.seen = append(w.seen, e) })}
+	w.op = decision.Operator{Store: w.st, Now: w.now, Observer: event.ObserverFunc(w.see)}
 	return w
+}
+
+// see hears of events, of several goroutines too: a sweep ends some at once.
+func (w *world) see(e event.Event) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.seen = append(w.seen, e)
 }
 
 func (w *world) now() time.Time       { return time.UnixMicro(w.us.Load()) }

@@ -152,8 +152,8 @@ type Tx interface {
 	Redact(stream string, streamSeq int64) (bool, error)
 }
 
-// Observer hears of each event after its commit. It is foreign code: it runs
-// outside every transaction, and a panic of its is dropped.
+// Observer hears of each event after its commit, from several goroutines at once. It is
+// foreign code: it runs outside every transaction, and a panic of its is dropped.
 type Observer interface {
 	Observe(Event)
 }
