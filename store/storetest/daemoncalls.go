@@ -34,6 +34,13 @@ func granted(d decision.Decision) decision.Decision {
 	return d
 }
 
+// closedGrant is a yes that came to nothing.
+func closedGrant(d decision.Decision, to decision.Status) decision.Decision {
+	d = granted(d)
+	d.Status, d.Open = to, false
+	return d
+}
+
 func rejected(d decision.Decision) decision.Decision {
 	d = yes(d).Next
 	d.Status, d.Choice, d.Open = decision.Rejected, decision.ChoiceReject, false
@@ -80,6 +87,8 @@ func works() map[string]work {
 		return d
 	}
 	spent := spentDecision
+	tooOld := func(d decision.Decision) decision.Decision { return closedGrant(d, decision.Expired) }
+	replaced := func(d decision.Decision) decision.Decision { return closedGrant(d, decision.Superseded) }
 	callers := func(c *call.Call) { c.ContinueBy = call.ByCaller }
 	elsewhere := func(c *call.Call) { c.Space = "other" }
 	laterOn := func(c *call.Call) { c.NextTryAt = thisMoment.Add(time.Microsecond) }
@@ -111,6 +120,8 @@ func works() map[string]work {
 		"unknown, and not to be tried yet":      {both(unknown, laterOn), of(spent), false, false},
 		"granted before, and asked anew":        {asIs, of(granted, pending), false, false},
 		"unknown, and a person is asked":        {unknown, of(spent, pending), false, false},
+		"unknown, and the new yes grew too old": {unknown, of(spent, tooOld), false, false},
+		"unknown, and the new yes was replaced": {unknown, of(spent, replaced), false, false},
 		"unknown, and a person said no":         {unknown, of(spent, rejected), false, false},
 		"unknown, and the no was returned":      {unknown, of(spent, noGrant), false, false},
 		"unknown, and nobody answered in time":  {unknown, of(spent, ended(decision.Expired)), false, false},
@@ -197,8 +208,8 @@ func (w *world) insertStepsCall() call.Call {
 	return w.call(c.ID)
 }
 
-// continuablePages walks pages of two, while calls before and behind are added and some
-// of those seen are gone on with.
+// continuablePages walks pages of three, while some of those seen are gone on with. Pages
+// end behind calls of either sort.
 func continuablePages(w *world) {
 	var want []string
 	ready, waits := works()["granted"], works()["pending"]
@@ -210,11 +221,11 @@ func continuablePages(w *world) {
 	}
 	var got []string
 	for after := ""; ; {
-		page := w.continuable(event.MainSpace, after, 2)
+		page := w.continuable(event.MainSpace, after, 3)
 		if len(page) == 0 {
 			break
 		}
-		if len(page) > 2 || len(got) > len(want) {
+		if len(page) > 3 || len(got) > len(want) {
 			w.Fatalf("a page of %d after %d", len(page), len(got))
 		}
 		got, after = append(got, page...), page[len(page)-1]
@@ -224,7 +235,7 @@ func continuablePages(w *world) {
 		w.write(func(tx store.Tx) error { return tx.PutCall(now, next) })
 	}
 	w.same(want, got)
-	w.same(4, len(w.continuable(event.MainSpace, "", 0))) // one of each page is done, and the last had one
+	w.same(6, len(w.continuable(event.MainSpace, "", 0))) // one of each page is done
 }
 
 func continuableLimits(w *world) {

@@ -176,16 +176,18 @@ func questionKeys(w *world) {
 	}
 	first := w.insertQuestion(keyed(j, 1, "key"))
 	w.insertQuestion(keyed(other, 1, "key"))
-	w.insertQuestion(keyed(j, 2, "KEY"), ends()[1])
+	second := w.insertQuestion(keyed(j, 2, "KEY"), ends()[1])
 	w.insertQuestion(keyed(j, 3, ""))
 	w.insertQuestion(keyed(j, 4, ""))
 	by := func(j job.Job, key string) (decision.Decision, error) {
 		return try(w, func(tx store.Tx) (decision.Decision, error) { return tx.DecisionByKey(j.Ref(), key) })
 	}
-	if d, err := by(j, "key"); err != nil || d.ID != first.ID {
-		w.Errorf("%s, %v", d.ID, err)
+	for _, want := range []decision.Decision{first, second} {
+		if d, err := by(j, want.IdempotencyKey); err != nil || d.ID != want.ID {
+			w.Errorf("%s, %v", d.ID, err)
+		}
 	}
-	for _, key := range []string{"", "ke", "key ", "k%"} {
+	for _, key := range []string{"", "ke", "key ", "k%", "Key"} {
 		if d, err := by(j, key); !errors.Is(err, decision.ErrNotFound) {
 			w.Errorf("the key %q finds %s, %v", key, d.ID, err)
 		}
