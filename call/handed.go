@@ -70,7 +70,11 @@ func (s Server) ReserveAgain(ctx context.Context, principal, callID string, opts
 		res, err := s.reserveStored(ctx, sub)
 		return h, res, err
 	}
-	res, err := s.e.onceFor(ctx, sub, s.e.keyOf(o, sub.reservation()), s.reserveStored)
+	request, err := sub.reservation()
+	if err != nil {
+		return h, Result{}, err
+	}
+	res, err := s.e.onceFor(ctx, sub, s.e.keyOf(o, request), s.reserveStored)
 	return h, res, err
 }
 

@@ -11,7 +11,11 @@ import (
 // once carries out a fresh call whose client named an idempotency key: the
 // first request with it makes the call, every repeat is answered with that one.
 func (e *Executor) once(ctx context.Context, s subject, o options) (Result, error) {
-	return e.onceFor(ctx, s, e.keyOf(o, s.fingerprint(o)), e.carryOut)
+	request, err := s.fingerprint(o)
+	if err != nil {
+		return Result{}, err
+	}
+	return e.onceFor(ctx, s, e.keyOf(o, request), e.carryOut)
 }
 
 // keyOf is the key that the options name, for a request of that digest.
@@ -50,31 +54,32 @@ func (e *Executor) onceFor(ctx context.Context, s subject, k IdempotencyKey, do 
 var errKeyTaken = errors.New("the idempotency key is taken")
 
 // fingerprint is what a key stands for: tool, arguments and the run it names.
-func (s subject) fingerprint(o options) string {
-	b, _ := canon.AppendString([]byte(`{"tool":`), s.tool.Name)
-	b, _ = canon.AppendString(append(b, `,"args_digest":`...), s.argsDigest)
-	b, err := canon.AppendString(append(b, `,"run_id":`...), o.runID)
-	if err != nil {
-		return ""
-	}
-	d, err := canon.Digest("placet/idempotency/v1", append(b, '}'))
-	if err != nil {
-		return ""
-	}
-	return d
+func (s subject) fingerprint(o options) (string, error) {
+	return keyDigest("tool", s.tool.Name, "args_digest", s.argsDigest, "run_id", o.runID)
 }
 
 // reservation is what a key stands for that came with the id of a call.
-func (s subject) reservation() string {
-	b, err := canon.AppendString([]byte(`{"call_id":`), s.call.ID)
-	if err != nil {
-		return ""
+func (s subject) reservation() (string, error) {
+	return keyDigest("call_id", s.call.ID)
+}
+
+// keyDigest hashes names and their texts. One that is no UTF-8 is an error: a hash of
+// nothing would make different requests the same.
+func keyDigest(pairs ...string) (string, error) {
+	b := []byte{'{'}
+	for i, text := range pairs {
+		switch {
+		case i%2 == 1:
+			b = append(b, ':')
+		case i > 0:
+			b = append(b, ',')
+		}
+		var err error
+		if b, err = canon.AppendString(b, text); err != nil {
+			return "", err
+		}
 	}
-	d, err := canon.Digest("placet/idempotency/v1", append(b, '}'))
-	if err != nil {
-		return ""
-	}
-	return d
+	return canon.Digest("placet/idempotency/v1", append(b, '}'))
 }
 
 func (e *Executor) byKey(ctx context.Context, k IdempotencyKey) (*subject, error) {
