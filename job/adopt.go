@@ -19,15 +19,11 @@ func (s *Supervisor) adopt(ctx context.Context, j Job) (found bool, err error) {
 	if err != nil || !found {
 		return false, err
 	}
-	err = txn.View(ctx, s.conf.Store, func(tx Tx) error {
-		cmd.Epoch, cmd.Note = tx.Epoch(), wentBack(tx)+" The command had been started since, and was not started again."
-		return nil
-	})
-	if err != nil {
-		return false, err
-	}
 	s.conf.Log.Warn("a launch that the store does not know is in the job's folder; the job goes on as that launch", "job", j.ID, "launch", cmd.Launch)
-	_, err = s.apply(ctx, j.ID, cmd)
+	_, err = s.applyIn(ctx, j.ID, func(tx Tx) Command {
+		cmd.Epoch, cmd.Note = tx.Epoch(), wentBack(tx)+" The command had been started since, and was not started again."
+		return cmd
+	})
 	if errors.Is(err, ErrRunState) {
 		return false, nil // another supervisor was first
 	}

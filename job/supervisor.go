@@ -161,6 +161,12 @@ func (s *Supervisor) mine(j Job) bool { return j.Home == s.conf.Dir }
 
 // apply judges a command on the job as it stands and returns the job afterwards.
 func (s *Supervisor) apply(ctx context.Context, id string, cmd Command) (Job, error) {
+	return s.applyIn(ctx, id, func(Tx) Command { return cmd })
+}
+
+// applyIn makes the command in the transaction that writes it: one that names the
+// store's life has to name the one that it is written in.
+func (s *Supervisor) applyIn(ctx context.Context, id string, command func(Tx) Command) (Job, error) {
 	var next Job
 	err := s.update(ctx, func(tx Tx) error {
 		next = Job{}
@@ -168,7 +174,7 @@ func (s *Supervisor) apply(ctx context.Context, id string, cmd Command) (Job, er
 		if err != nil {
 			return err
 		}
-		if err := put(tx, j, cmd, s.clock(tx)); err != nil {
+		if err := put(tx, j, command(tx), s.clock(tx)); err != nil {
 			return err
 		}
 		next, err = tx.Job(id)
@@ -252,11 +258,7 @@ func (s *Supervisor) Resume(ctx context.Context, id, by string) (Job, error) {
 	if err := s.may(by); err != nil {
 		return Job{}, err
 	}
-	var epoch int64
-	if err := txn.View(ctx, s.conf.Store, func(tx Tx) error { epoch = tx.Epoch(); return nil }); err != nil {
-		return Job{}, err
-	}
-	j, err := s.apply(ctx, id, Resume{By: by, Epoch: epoch})
+	j, err := s.applyIn(ctx, id, func(tx Tx) Command { return Resume{By: by, Epoch: tx.Epoch()} })
 	if err != nil || !s.mine(j) {
 		return j, err
 	}
