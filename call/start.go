@@ -156,7 +156,7 @@ func (e *Executor) answerNow(tx Tx, c Call, s subject, v verdict, b *Begin) (Cal
 		return c, nil, err
 	}
 	now := e.clock(tx)
-	ch, err := d.Step(decision.Decide{Answer: *v.answer, Checked: v.ask.Digest, Epoch: tx.Epoch(), MayOwn: true}, now)
+	ch, err := d.Step(decision.Decide{Answer: *v.answer, Checked: v.ask.Digest, MayOwn: true}, now)
 	if err != nil {
 		return c, nil, err
 	}

@@ -124,8 +124,8 @@ func (o Operator) Resolve(ctx context.Context, jobID, decisionID string, a Answe
 	if cmd.Checked, cmd.Unfit, err = o.tryInput(ctx, decisionID, a.Input); err != nil {
 		return Decision{}, err
 	}
-	return o.run(ctx, target{decisionID, Question, jobID}, func(epoch int64, waiting error) Command {
-		cmd.Waiting, cmd.Epoch = waiting, epoch
+	return o.run(ctx, target{decisionID, Question, jobID}, func(waiting error) Command {
+		cmd.Waiting = waiting
 		return cmd
 	})
 }
@@ -161,7 +161,7 @@ func (o Operator) WithdrawQuestion(ctx context.Context, jobID, decisionID, by, n
 	if err := CheckAnswer(Answer{By: by, Note: note}); err != nil {
 		return Decision{}, err
 	}
-	return o.run(ctx, target{decisionID, Question, jobID}, func(_ int64, waiting error) Command {
+	return o.run(ctx, target{decisionID, Question, jobID}, func(waiting error) Command {
 		return Withdraw{By: by, Principal: o.Principal, Note: note, MayOwn: o.MayOwn, Waiting: waiting, MaxEventBytes: o.MaxEventBytes}
 	})
 }

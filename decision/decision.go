@@ -134,7 +134,10 @@ type Decision struct {
 	EditedDigest     string
 	EffectiveDigest  string // binds EditedArgs to Digest
 	GrantExpiresAt   time.Time
-	Epoch            int64 // life of the store in which it was asked
+	// Epoch is the life of the store in which it was asked, and no answer changes it: what
+	// was asked in an earlier one may have been agreed to and done since, so a yes to it
+	// now is as doubtful as one of then.
+	Epoch int64
 
 	WithdrawnBy        string // who took it back, and who that was proved to be
 	WithdrawnPrincipal string

@@ -97,7 +97,7 @@ func (t target) missing() error {
 
 // apply locks, reads the clock, asks the owner, steps and writes: the whole of a
 // decision's transaction.
-func (o Operator) apply(tx Tx, t target, command func(epoch int64, waiting error) Command) (Change, error) {
+func (o Operator) apply(tx Tx, t target, command func(waiting error) Command) (Change, error) {
 	d, err := tx.LockDecision(t.id)
 	if errors.Is(err, ErrNotFound) {
 		err = t.missing()
@@ -119,7 +119,7 @@ func (o Operator) apply(tx Tx, t target, command func(epoch int64, waiting error
 			return Change{}, waiting
 		}
 	}
-	ch, err := d.Step(command(tx.Epoch(), waiting), now)
+	ch, err := d.Step(command(waiting), now)
 	if err != nil || ch.Repeated {
 		return ch, err
 	}
@@ -157,8 +157,9 @@ type Operator struct {
 // [ErrApprovalChanged], [ErrApprovalExpired] (then it is expired here),
 // [ErrSelfDecision]; for a yes [ErrApprovalHash]; for one with edited arguments
 // [ErrUsage] where they cannot be edited, and tool.ErrInvalidArguments where they
-// do not fit the recorded schema or still have the mask of a secret that was shown. An answer that could never be recorded is
-// [ErrUsage] before all of these. On an error nothing is decided.
+// do not fit the recorded schema or still have the mask of a secret that was shown.
+// An answer that could never be recorded is [ErrUsage] before all of these. On an
+// error nothing is decided.
 func (o Operator) Decide(ctx context.Context, approvalID string, a Answer) (Decision, error) {
 	return o.decide(ctx, "", approvalID, a, false)
 }
@@ -199,8 +200,8 @@ func (o Operator) decide(ctx context.Context, runID, id string, a Answer, bound 
 			return Decision{}, err
 		}
 	}
-	return o.run(ctx, target{id, Approval, runID}, func(epoch int64, waiting error) Command {
-		cmd.Waiting, cmd.Epoch = waiting, epoch
+	return o.run(ctx, target{id, Approval, runID}, func(waiting error) Command {
+		cmd.Waiting = waiting
 		return cmd
 	})
 }
@@ -211,7 +212,7 @@ func (o Operator) Withdraw(ctx context.Context, approvalID, by, note string) (De
 	if err := CheckAnswer(Answer{By: by, Note: note}); err != nil {
 		return Decision{}, err
 	}
-	return o.run(ctx, target{id: approvalID, of: Approval}, func(_ int64, waiting error) Command {
+	return o.run(ctx, target{id: approvalID, of: Approval}, func(waiting error) Command {
 		return Withdraw{By: by, Principal: o.Principal, Note: note, MayOwn: o.MayOwn, Waiting: waiting}
 	})
 }
@@ -231,8 +232,8 @@ func (o Operator) Cancel(ctx context.Context, runID, by, note string) error {
 	})
 }
 
-// run applies a command, which is made of the store's life and of what the owner said.
-func (o Operator) run(ctx context.Context, t target, command func(epoch int64, waiting error) Command) (Decision, error) {
+// run applies a command, which is made of what the owner said.
+func (o Operator) run(ctx context.Context, t target, command func(waiting error) Command) (Decision, error) {
 	var ch Change
 	err := event.Update(ctx, o.Store, o.Observer, func(tx Tx) (err error) {
 		ch, err = o.apply(tx, t, command)

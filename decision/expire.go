@@ -8,11 +8,9 @@ import (
 	"github.com/placet-dev/placet/txn"
 )
 
-// expiringAtOnce is how many overdue decisions are ended at the same moment: their
-// commits are grouped, and no batch keeps others for long.
 const (
-	expiringAtOnce  = 16
-	expiringInOneGo = 1000 // as many as are read at a time
+	expiringAtOnce  = 16   // ended at the same moment: their commits are grouped, and none waits for the rest
+	expiringInOneGo = 1000 // read at a time
 )
 
 // ExpireDue expires up to limit overdue approvals, grants and questions, each in a
@@ -72,5 +70,5 @@ func (o Operator) expireAll(ctx context.Context, due []Decision) []error {
 
 // Expire ends one overdue approval, grant or question: [ErrNotPending] if it is not overdue.
 func (o Operator) Expire(ctx context.Context, id string) (Decision, error) {
-	return o.run(ctx, target{id: id}, func(int64, error) Command { return Expire{} })
+	return o.run(ctx, target{id: id}, func(error) Command { return Expire{} })
 }

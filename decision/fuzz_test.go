@@ -30,7 +30,7 @@ func FuzzDecide(f *testing.F) {
 			t.Fatalf("%+v: %v", a, err)
 		}
 		now := noon.Add(microseconds(after))
-		ch, err := d.Step(decision.Decide{Answer: a, Bound: bound, Checked: d.Digest, Epoch: 7}, now)
+		ch, err := d.Step(decision.Decide{Answer: a, Bound: bound, Checked: d.Digest}, now)
 		if err != nil {
 			return
 		}

@@ -175,7 +175,6 @@ type Resolve struct {
 	Waiting       error // what the owner said
 	Unfit         error // what the form says to the input
 	Checked       string
-	Epoch         int64
 	MaxEventBytes int // 0: [MaxEventBytes]
 }
 
@@ -243,7 +242,7 @@ func (d Decision) checkInput(cmd Resolve) error {
 func (d Decision) answer(cmd Resolve, now time.Time) (Change, error) {
 	d.Status, d.Open, d.Choice, d.Input = Resolved, false, cmd.Choice, d.filledIn(cmd.Input)
 	d.DecidedBy, d.DecidedPrincipal, d.Verified = cmd.By, cmd.Principal, cmd.Verified
-	d.DecidedAt, d.SettledAt, d.Note, d.Epoch = now, now, cmd.Note, cmd.Epoch
+	d.DecidedAt, d.SettledAt, d.Note = now, now, cmd.Note
 	e := d.event(event.DecisionResolved, cmd.By, resolvedPayload{d.ID, string(d.Choice), d.Input, cmd.By, cmd.Principal})
 	return Change{
 		Next: d,

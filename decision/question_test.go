@@ -30,7 +30,7 @@ func question(t *testing.T) decision.Decision {
 }
 
 func yes(d decision.Decision) decision.Resolve {
-	return decision.Resolve{Choice: "yes", By: reviewer, Checked: d.Digest, Epoch: 1}
+	return decision.Resolve{Choice: "yes", By: reviewer, Checked: d.Digest}
 }
 
 func TestAskingIsChecked(t *testing.T) {
@@ -243,14 +243,14 @@ func TestAnOptionInAnotherUnicodeForm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = d.Step(decision.Resolve{Choice: "cafe\u0301", By: reviewer, Epoch: 1}, noon)
+	_, err = d.Step(decision.Resolve{Choice: "cafe\u0301", By: reviewer}, noon)
 	if !errors.Is(err, decision.ErrNotOffered) || !strings.Contains(err.Error(), `"caf\u00e9"`) || !strings.Contains(err.Error(), `"cafe\u0301"`) || !strings.Contains(err.Error(), "Unicode form") {
 		t.Errorf("decomposed: %v", err)
 	}
-	if _, err = d.Step(decision.Resolve{Choice: "cafe", By: reviewer, Epoch: 1}, noon); !errors.Is(err, decision.ErrNotOffered) || strings.Contains(err.Error(), "Unicode") {
+	if _, err = d.Step(decision.Resolve{Choice: "cafe", By: reviewer}, noon); !errors.Is(err, decision.ErrNotOffered) || strings.Contains(err.Error(), "Unicode") {
 		t.Errorf("another text: %v", err)
 	}
-	if ch, err := d.Step(decision.Resolve{Choice: "caf\u00e9", By: reviewer, Epoch: 1}, noon); err != nil || ch.Next.Choice != "caf\u00e9" {
+	if ch, err := d.Step(decision.Resolve{Choice: "caf\u00e9", By: reviewer}, noon); err != nil || ch.Next.Choice != "caf\u00e9" {
 		t.Errorf("exactly: %v", err)
 	}
 }

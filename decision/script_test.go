@@ -121,7 +121,7 @@ func (s *story) command(word string, args map[string]string) decision.Command {
 	}
 	switch word {
 	case "approve", "reject":
-		c := decision.Decide{Answer: answer, Principal: args["principal"], Checked: s.d.Digest, Epoch: 1}
+		c := decision.Decide{Answer: answer, Principal: args["principal"], Checked: s.d.Digest}
 		_, c.Bound = args["shown"]
 		if _, ok := args["elsewhere"]; ok {
 			c.Waiting = decision.ErrRunState

@@ -23,7 +23,6 @@ type Decide struct {
 	Waiting   error  // what the owner said: nil while it waits for exactly this
 	Unfit     error  // what the recorded schema says to edited arguments; nil: they fit
 	Checked   string // digest of the approval that Unfit was found with
-	Epoch     int64  // the store's life now
 }
 
 // Expire ends what is overdue.
@@ -217,8 +216,6 @@ func (d Decision) settle(cmd Decide, to Status, now time.Time) Change {
 	}
 	d.Open = to == Approved // a grant can still expire or be replaced
 	d.DecidedBy, d.DecidedPrincipal, d.Verified = cmd.By, cmd.Principal, cmd.Verified
-	// The epoch stays that of the asking: what was asked in an earlier life of the store may
-	// have been agreed to and done since, so a yes to it now is as doubtful as one of then.
 	d.DecidedAt, d.SettledAt, d.Note = now, now, cmd.Note
 	return Change{
 		Next: d,

@@ -67,11 +67,11 @@ func step(t *testing.T, d decision.Decision, cmd decision.Command, now time.Time
 }
 
 func approve() decision.Decide {
-	return decision.Decide{Answer: decision.Answer{Approved: true, By: reviewer}, Epoch: 1}
+	return decision.Decide{Answer: decision.Answer{Approved: true, By: reviewer}}
 }
 
 func reject() decision.Decide {
-	return decision.Decide{Answer: decision.Answer{By: reviewer, Note: "no"}, Epoch: 1}
+	return decision.Decide{Answer: decision.Answer{By: reviewer, Note: "no"}}
 }
 
 // closed is the state of an approval whose owner ended while it was open.

@@ -66,7 +66,7 @@ func (w *world) settle(id string, cmd decision.Command) {
 // ends are the commands by which a question comes to each of its statuses.
 func ends() []decision.Command {
 	return []decision.Command{
-		nil, decision.Resolve{Choice: "approve", By: "Ana", Principal: "user:ana", Epoch: 1}, decision.Withdraw{By: "agent:ana", MayOwn: true}, decision.Expire{},
+		nil, decision.Resolve{Choice: "approve", By: "Ana", Principal: "user:ana"}, decision.Withdraw{By: "agent:ana", MayOwn: true}, decision.Expire{},
 	}
 }
 
