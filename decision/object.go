@@ -48,7 +48,7 @@ func (d Decision) Object() Object {
 		ID: d.ID, Kind: d.Kind, Status: d.Status, Closed: d.closed(), Choice: d.Choice, Tool: d.Tool, ArgsDigest: d.ArgsDigest, Digest: d.Digest,
 		Reason: d.Reason, RunID: d.RunID, StepID: d.StepID, CallID: d.CallID,
 		CreatedAt: txn.Stamp(d.CreatedAt), ExpiresAt: txn.Stamp(d.ExpiresAt), GrantExpiresAt: txn.Stamp(d.GrantExpiresAt),
-		DecidedBy: d.DecidedBy, DecidedPrincipal: d.DecidedPrincipal, DecidedAt: txn.Stamp(d.DecidedAt), Note: d.Note,
+		DecidedBy: d.DecidedBy, DecidedPrincipal: d.DecidedPrincipal, DecidedAt: txn.Stamp(d.DecidedAt), Note: d.Note, WithdrawnBy: d.WithdrawnBy,
 		EditedDigest: d.EditedDigest, EffectiveDigest: d.EffectiveDigest, ConsumedAt: txn.Stamp(d.ConsumedAt), Metadata: d.Metadata,
 		Capability: document(d.Capability), Presentation: document(d.Presentation), EditedArgs: document(d.EditedArgs),
 	}
@@ -58,8 +58,8 @@ func (d Decision) Object() Object {
 	if d.DecidedBy != "" {
 		o.Verified = &d.Verified
 	}
-	if d.Status == Withdrawn {
-		o.WithdrawnBy, o.WithdrawnAt = d.WithdrawnBy, txn.Stamp(d.SettledAt)
+	if d.Status == Withdrawn { // a yes that was taken back keeps the time of the yes
+		o.WithdrawnAt = txn.Stamp(d.SettledAt)
 	}
 	return o
 }
