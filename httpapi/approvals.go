@@ -64,7 +64,7 @@ func (s *Server) registerApprovals() {
 		summary: "Say yes or no to exactly what was shown. It answers once that is committed; what was approved then runs by itself where the daemon may",
 	}, s.decide)
 	add(s, route{
-		method: http.MethodPost, path: "/v1/approvals/{id}/withdraw", id: "withdraw", scopes: append(agents, operators...), shape: noteShape,
+		method: http.MethodPost, path: "/v1/approvals/{id}/withdraw", id: "withdraw", scopes: agentsAndOps, shape: noteShape,
 		summary: "Take a pending request of a call back",
 	}, func(ctx context.Context, c caller, in *byIn) (*body[decision.Object], error) {
 		if _, err := s.readApproval(ctx, c, in.ID); err != nil {

@@ -40,7 +40,7 @@ const noteShape = `{"by":"ana","note":"why"}, or nothing`
 
 func (s *Server) registerCalls() {
 	add(s, route{method: http.MethodGet, path: "/v1/calls/{id}", id: "getCall", summary: "One call, now or once it has ended"}, s.getCall)
-	add(s, route{method: http.MethodDelete, path: "/v1/calls/{id}", id: "withdrawCall", summary: "Take a pending call back, also one that is approved and was not started", scopes: append(agents, operators...)},
+	add(s, route{method: http.MethodDelete, path: "/v1/calls/{id}", id: "withdrawCall", summary: "Take a pending call back, also one that is approved and was not started", scopes: agentsAndOps},
 		s.withdrawCall)
 	add(s, route{
 		method: http.MethodPost, path: "/v1/calls", id: "reserveCall", status: http.StatusCreated, scopes: agents,

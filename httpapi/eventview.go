@@ -82,7 +82,7 @@ func (v eventView) root(ctx context.Context, stream string) (rootView, error) {
 	if r, ok := v.roots[stream]; ok {
 		return r, nil
 	}
-	var r rootView
+	r := rootView{mask: &display.Mask{}}
 	var err error
 	switch noun, id := rootOf(stream); noun {
 	case "call":

@@ -7,7 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/placet-dev/placet/txn"
 )
 
 const keyHeader = "Idempotency-Key"
@@ -23,7 +24,7 @@ func checkParams(to *route, r *http.Request) error {
 		if n := len(q[name]); n > 1 {
 			return ErrMalformed.Say("query.%s: given %d times.", shown(name), n).Hint("Give it once.")
 		}
-		if !plain(q[name][0]) {
+		if !txn.IsText(q[name][0]) {
 			return ErrMalformed.Say("query.%s: expected text in UTF-8 without NUL.", shown(name))
 		}
 	}
@@ -47,7 +48,7 @@ func checkKey(to *route, keys []string) error {
 		return ErrMalformed.Say("header.%s: given %d times.", keyHeader, len(keys)).Hint("Give it once.")
 	case strings.TrimSpace(keys[0]) == "":
 		return ErrMalformed.Say("header.%s: it is empty.", keyHeader).Hint("Give a key of your own choice, or leave the header out.")
-	case !plain(keys[0]):
+	case !txn.IsText(keys[0]):
 		return ErrMalformed.Say("header.%s: expected text in UTF-8.", keyHeader)
 	}
 	return nil
@@ -63,8 +64,6 @@ var unkeyed = map[string]string{
 	"stopJob":          "a job that has ended stays so",
 	"revokeToken":      "a token that is revoked stays so",
 }
-
-func plain(s string) bool { return utf8.ValidString(s) && !strings.Contains(s, "\x00") }
 
 const longestShown = 100
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/placet-dev/placet/internal/id"
 	"github.com/placet-dev/placet/run"
 	"github.com/placet-dev/placet/token"
 )
@@ -84,25 +85,16 @@ func model(in run.StepInput) (run.Proposal, error) {
 
 // of is an id for a variable of an operation's path: whose noun it is stands before it.
 func (s seeds) of(o operation, variable string) string {
-	switch {
-	case variable == "name":
+	if variable == "name" {
 		return "look_up"
-	case variable == "token":
-		return s.question
-	case strings.HasPrefix(o.path, "/v1/calls/"):
-		return s.call
-	case strings.HasPrefix(o.path, "/v1/approvals/"):
-		return s.approval
-	case strings.HasPrefix(o.path, "/v1/decisions/"):
-		return s.question
-	case strings.HasPrefix(o.path, "/v1/jobs/"):
-		return s.job
-	case strings.HasPrefix(o.path, "/v1/runs/"):
-		return s.run
-	case strings.HasPrefix(o.path, "/v1/tokens/"):
-		return s.token
 	}
-	panic("nobody knows whose id " + variable + " of " + o.path + " is")
+	seed, ok := map[string]string{
+		id.Question: s.question, id.Call: s.call, id.Approval: s.approval, id.Job: s.job, id.Run: s.run, id.Token: s.token,
+	}[prefixOf(o, variable)]
+	if !ok {
+		panic("nobody knows whose id " + variable + " of " + o.path + " is")
+	}
+	return seed
 }
 
 // with is the operation's path with its variables filled in.

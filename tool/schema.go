@@ -145,8 +145,8 @@ func schemaRefused(err error) error {
 // Check reports how args break the schema, as an error that matches
 // [ErrInvalidArguments] and names the field and what was expected; nil if they do
 // not. Texts are compared by their characters: nothing is brought into another Unicode
-// form, as a yes is bound to exactly the bytes that were sent. args must be acceptable JSON (canon.Valid), which Check does not look at
-// again; [Tool.CheckArgs] does both.
+// form, as a yes is bound to exactly the bytes that were sent. args must be acceptable
+// JSON (canon.Valid), which Check does not look at again; [Tool.CheckArgs] does both.
 func (s *Schema) Check(args []byte) error {
 	return s.check(decodeValue(args), theArguments)
 }

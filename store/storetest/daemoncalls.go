@@ -173,14 +173,7 @@ func continuableCalls(w *world) {
 	}
 	names["step"] = "a granted call below a step"
 	w.insertStepsCall()
-	slices.Sort(want)
-	got := w.continuable(event.MainSpace, "", 0)
-	for _, id := range slices.Concat(want, got) {
-		if found := slices.Contains(got, id); found != slices.Contains(want, id) {
-			w.Errorf("%s (%s): found %t", names[id], id, found)
-		}
-	}
-	w.same(want, got)
+	w.onlyThese(want, w.continuable(event.MainSpace, "", 0), names)
 	w.same(2, len(w.continuable("other", "", 0)))
 	w.same(0, len(w.continuable("none", "", 0)))
 	for _, c := range read(w, func(tx store.Tx) ([]call.Call, error) { return tx.Continuable(event.MainSpace, thisMoment, "", 0) }) {
@@ -301,4 +294,17 @@ func continuableLives(w *world) {
 		w.Fatal(err)
 	}
 	found("lost, and a repeat granted", true, c.ID)
+}
+
+// onlyThese checks that what is wanted was found, in the order of the ids, and nothing
+// else; names say what each one is.
+func (w *world) onlyThese(want, got []string, names map[string]string) {
+	w.Helper()
+	slices.Sort(want)
+	for _, id := range slices.Concat(want, got) {
+		if found := slices.Contains(got, id); found != slices.Contains(want, id) {
+			w.Errorf("%s (%s): found %t", names[id], id, found)
+		}
+	}
+	w.same(want, got)
 }
