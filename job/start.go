@@ -254,7 +254,7 @@ func checkSpec(s Spec) error {
 		return ErrUsage.Say("The wake targets are not a JSON list.")
 	}
 	for _, t := range append(append(slices.Clone(s.Command), s.Shell, s.Cwd, s.Trigger.JobID), s.SecretEnv...) {
-		if !valid(t) {
+		if !txn.IsText(t) {
 			return ErrUsage.Say("The command is not valid text.").Hint("Write it in UTF-8, without NUL.")
 		}
 	}
@@ -278,7 +278,7 @@ var reserved = []string{"PLACET_JOB_ID", "PLACET_URL", "PLACET_TOKEN", markName}
 func checkEnv(s Spec) error {
 	for name, v := range s.Env {
 		switch {
-		case name == "" || strings.ContainsRune(name, '=') || !valid(name) || !valid(v):
+		case name == "" || strings.ContainsRune(name, '=') || !txn.IsText(name) || !txn.IsText(v):
 			return ErrUsage.Say("The variable %q cannot be set.", name)
 		case slices.Contains(reserved, name):
 			return ErrUsage.Say("The variable %s is Placet's own.", name).Hint("Choose another name.")
@@ -289,17 +289,17 @@ func checkEnv(s Spec) error {
 
 func checkLabels(r Starting) error {
 	switch {
-	case !valid(r.Name) || utf8.RuneCountInString(r.Name) > MaxName:
+	case !txn.IsText(r.Name) || utf8.RuneCountInString(r.Name) > MaxName:
 		return ErrUsage.Say("The name is not valid text of at most %d characters.", MaxName)
 	case len(r.Tags) > MaxTags:
 		return ErrUsage.Say("There are %d tags; the limit is %d.", len(r.Tags), MaxTags)
-	case !valid(r.IdempotencyKey) || len(r.IdempotencyKey) > maxKey:
+	case !txn.IsText(r.IdempotencyKey) || len(r.IdempotencyKey) > maxKey:
 		return ErrUsage.Say("The idempotency key is not valid text of at most %d bytes.", maxKey)
-	case !valid(r.Principal) || len(r.Principal) > maxKey:
+	case !txn.IsText(r.Principal) || len(r.Principal) > maxKey:
 		return ErrUsage.Say("The principal is not valid text of at most %d bytes.", maxKey)
 	}
 	for _, t := range r.Tags {
-		if t == "" || !valid(t) || utf8.RuneCountInString(t) > MaxName {
+		if t == "" || !txn.IsText(t) || utf8.RuneCountInString(t) > MaxName {
 			return ErrUsage.Say("The tag %q is not valid text of 1 to %d characters.", t, MaxName)
 		}
 	}
@@ -307,8 +307,6 @@ func checkLabels(r Starting) error {
 }
 
 func checkBy(by string) error { return decision.CheckAnswer(decision.Answer{By: by}) }
-
-func valid(s string) bool { return utf8.ValidString(s) && !strings.Contains(s, "\x00") }
 
 // claim takes a queued job that is due; taken is false where it is not, or not any more.
 func (s *Supervisor) claim(ctx context.Context, id, token string) (j Job, taken bool, err error) {

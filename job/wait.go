@@ -71,7 +71,7 @@ func Lifecycle() []event.Type { return slices.Clone(lifecycle) }
 // the same words.
 func CheckTypes(types []string) error {
 	for _, t := range types {
-		if name, ok := strings.CutPrefix(t, outputPrefix); ok && name != "" && valid(name) {
+		if name, ok := strings.CutPrefix(t, outputPrefix); ok && name != "" && txn.IsText(name) {
 			continue
 		}
 		if !slices.Contains(lifecycle, event.Type(t)) {
