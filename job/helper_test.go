@@ -93,6 +93,15 @@ func (w *world) stopAll() {
 	w.s.Wait4Runners()
 }
 
+// vanish removes a folder at once, although somebody still writes into it.
+func (w *world) vanish(folder string) {
+	w.Helper()
+	away := filepath.Join(w.TempDir(), "away")
+	if err := os.Rename(folder, away); err != nil {
+		w.Fatal(err)
+	}
+}
+
 // helper is a command in which the test binary plays a role.
 func command(role string, args ...string) job.Spec {
 	return job.Spec{Command: append([]string{os.Args[0], "helper", role}, args...), Cwd: os.TempDir()}

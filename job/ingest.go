@@ -154,6 +154,7 @@ func (s *Supervisor) judge(ctx context.Context, j Job, d launchDir) (again bool,
 		if err := writeWhole(d.file(claimFile), []byte(voidClaim)); err != nil {
 			return false, err
 		}
+		s.abandon(j) // a part of its directory may be gone, the lock that it held with it
 		return s.lost(ctx, j, d, false)
 	}
 	if j.Status == Launching && !who.StartedAt.IsZero() {
@@ -170,8 +171,8 @@ func (s *Supervisor) judge(ctx context.Context, j Job, d launchDir) (again bool,
 	return s.lost(ctx, j, d, true)
 }
 
-// abandon kills a runner whose directory is gone, and what it started: nobody could
-// hear from it any more.
+// abandon kills a runner whose directory is gone, whole or in part, and what it
+// started: nobody could hear from it any more.
 func (s *Supervisor) abandon(j Job) {
 	if who, err := process.Parse(j.Runner); err == nil && process.Alive(who) {
 		_ = unix.Kill(who.PID, unix.SIGKILL)

@@ -373,9 +373,7 @@ func TestDirectoryDeleted(t *testing.T) {
 	j := w.start(command("family"))
 	w.until(j.ID, "ready")
 	all := w.identities(j)
-	if err := os.RemoveAll(filepath.Join(w.dir, j.ID)); err != nil {
-		t.Fatal(err)
-	}
+	w.vanish(filepath.Join(w.dir, j.ID))
 	if j = w.end(j.ID); j.Status != job.Orphaned {
 		t.Errorf("%+v", j)
 	}

@@ -41,12 +41,30 @@ func TestFollowedOutputVanishes(t *testing.T) {
 	w.loop(w.s)
 	j := w.start(shell("echo ready; read x"))
 	w.until(j.ID, "ready")
-	if err := os.RemoveAll(filepath.Join(w.dir, j.ID)); err != nil {
-		t.Fatal(err)
-	}
+	w.vanish(filepath.Join(w.dir, j.ID))
 	if got, err := w.s.Tail(w.ctx, j.ID, job.Tailing{Offset: 6, Follow: true}); !errors.Is(err, job.ErrOutputGone) {
 		t.Errorf("%+v, %v", got, err)
 	}
+}
+
+// A folder that loses a part, as one does that is being removed while its runner still
+// writes, leaves nothing running that nobody could stop.
+func TestFolderLosesAPart(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	j := w.start(shell("echo ready; read x"))
+	w.until(j.ID, "ready")
+	launch := filepath.Join(w.dir, j.ID, "1")
+	for _, name := range []string{"lock", "identity", "ctl"} {
+		if err := os.Remove(filepath.Join(launch, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.loop(w.s)
+	if got := w.end(j.ID); got.Status != job.Orphaned {
+		t.Errorf("%+v", got)
+	}
+	w.s.Wait4Runners()
 }
 
 // Where there never was any output, there is none, and that is no error.
