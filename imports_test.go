@@ -36,6 +36,7 @@ var law = map[string]string{
 	"store":            "fault canon txn event tool request policy decision call run job token internal/id",
 	"store/storetest":  "fault canon txn event tool request policy decision call run job token store internal/id internal/process",
 	"store/sqlite":     "fault canon txn event tool request policy decision call run job token store internal/id internal/migrate",
+	"delivery":         "fault canon txn event internal/id",
 	"job":              "fault canon txn event decision internal/id internal/process",
 	"httpapi":          "fault canon txn event tool request policy decision call run job token internal/id internal/display",
 	"internal/daemon":  "*",
