@@ -39,6 +39,7 @@ var law = map[string]string{
 	"delivery":         "fault canon txn event internal/id",
 	"job":              "fault canon txn event decision internal/id internal/process",
 	"httpapi":          "fault canon txn event tool request policy decision call run job token internal/id internal/display",
+	"mcpserver":        "fault canon txn event tool request policy decision call run job token",
 	"internal/daemon":  "*",
 	"":                 "fault txn event tool request policy decision call run flow job store",
 	"placettest":       "fault txn event tool request policy decision call run store store/sqlite",
@@ -65,6 +66,7 @@ var thirdParty = map[string]string{
 	"store/sqlite":    "modernc.org/sqlite modernc.org/libc",
 	"internal/cli":    "github.com/spf13/cobra github.com/spf13/pflag",
 	"internal/bench":  "modernc.org/sqlite",
+	"mcpserver":       "github.com/modelcontextprotocol/go-sdk",
 	"httpapi":         "github.com/danielgtaylor/huma github.com/prometheus/client_golang github.com/prometheus/common github.com/go-json-experiment/json",
 }
 
