@@ -89,6 +89,7 @@ func (d *daemon) putDown(server *http.Server) {
 			}
 		})
 	}
+	all.Go(d.mcp.Shutdown)
 	all.Go(func() {
 		if server.Shutdown(ctx) != nil {
 			server.Close()
