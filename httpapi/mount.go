@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
 )
@@ -25,23 +26,33 @@ func (s *Server) Mount(path, id string, h http.Handler) {
 func anyBody([]byte) error { return nil }
 
 // mounted serves with the patience of this server: an answer may come in pieces, each of
-// which has its own time, and a stream ends with the token or the server.
+// which has its own time, and what is a stream ends with the token or the server.
 func (s *Server) mounted(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		pieces := &inPieces{w, s.patience.answer}
-		if r.Method != http.MethodGet {
-			h.ServeHTTP(pieces, r)
-			return
-		}
-		ctx, stop := s.waiting(r.Context())
+		waits, stop := s.waiting(r.Context())
 		defer stop()
-		defer s.metrics.waits()()
-		_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // a stream has no last byte to wait for
-		ctx, end := context.WithCancelCause(ctx)
+		ctx, end := context.WithCancelCause(r.Context())
 		defer end(nil)
+		defer context.AfterFunc(waits, func() { s.endMounted(r, context.Cause(waits), end) })()
+		if r.Method == http.MethodGet {
+			defer s.metrics.waits()()
+			_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // a stream has no last byte to wait for
+		}
 		go s.watchToken(ctx, end)
-		h.ServeHTTP(pieces, r.WithContext(ctx))
+		h.ServeHTTP(&inPieces{w, s.patience.answer}, r.WithContext(ctx))
 	})
+}
+
+// endMounted ends a request whose token is revoked, or whose server stops. One that does
+// something is answered yet: what it asked of the API is being refused, and at a stop
+// ends by itself.
+func (s *Server) endMounted(r *http.Request, why error, end context.CancelCauseFunc) {
+	switch {
+	case r.Method == http.MethodGet:
+		end(why)
+	case !errors.Is(why, ErrShutdown):
+		time.AfterFunc(s.patience.linger, func() { end(why) })
+	}
 }
 
 // watchToken ends a stream whose token was revoked by another process.

@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -107,12 +108,25 @@ func (s *Server) of(who identity) *mcp.Server {
 	return s.agents
 }
 
-// Shutdown ends forms and sessions. Waits end by the API's own stop: tell it first.
-func (s *Server) Shutdown() {
+// Shutdown ends forms and sessions, once what was asked has been answered, and returns
+// then or when ctx ends. Waits end by the API's own stop: tell it first.
+func (s *Server) Shutdown(ctx context.Context) error {
 	s.stop()
+	var closing sync.WaitGroup
 	for _, m := range []*mcp.Server{s.agents, s.reviewers} {
 		for session := range m.Sessions() {
-			_ = session.Close() // the client may be gone
+			closing.Go(func() { _ = session.Close() }) // the client may be gone
 		}
+	}
+	closed := make(chan struct{})
+	go func() {
+		closing.Wait()
+		close(closed)
+	}()
+	select {
+	case <-closed:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }

@@ -38,7 +38,6 @@ func (a *app) serveMCP(ctx context.Context) error {
 	s := mcpserver.New(mcpserver.Config{
 		Door: func(http.Header) mcpserver.Door { return spoken{a, d} }, Version: buildVersion().Version, Log: a.logger(),
 	})
-	defer s.Shutdown()
 	err = s.Serve(ctx, io.NopCloser(a.in), unclosed{a.out})
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return nil // told to end, it has: nothing is left half done
