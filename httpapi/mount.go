@@ -10,7 +10,8 @@ import (
 // Mount lets another handler answer at a path. Who reaches it has been let in as to any
 // operation: host, site, token and the size and kind of the body are looked at before.
 // What it does then is its own; rights on what the store has are judged where it asks
-// for that, so a job's token is let in as well. Call it before the server serves.
+// for that, so a job's token is let in as well. Call it before the server serves, and stop the
+// handler when the server is stopped.
 func (s *Server) Mount(path, id string, h http.Handler) {
 	for _, m := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
 		r := &route{method: m, path: path, id: id, jobs: true}
@@ -43,14 +44,15 @@ func (s *Server) mounted(h http.Handler) http.Handler {
 	})
 }
 
-// endMounted ends a request whose token is revoked, or whose server stops. One that does
-// something is answered yet: what it asked of the API is being refused, and at a stop
-// ends by itself.
+// endMounted ends a request whose token is revoked. One that does something may be
+// answered yet: what it asked of the API is being refused. When the server stops, the
+// handler ends what it has by itself: it knows what has to be answered before.
 func (s *Server) endMounted(r *http.Request, why error, end context.CancelCauseFunc) {
 	switch {
+	case errors.Is(why, ErrShutdown):
 	case r.Method == http.MethodGet:
 		end(why)
-	case !errors.Is(why, ErrShutdown):
+	default:
 		time.AfterFunc(s.patience.linger, func() { end(why) })
 	}
 }

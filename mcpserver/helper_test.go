@@ -155,8 +155,8 @@ func (a answer) get(path ...string) string {
 	return fmt.Sprint(v)
 }
 
-// call calls a tool, which has to answer. args are JSON.
-func call(t *testing.T, s *mcp.ClientSession, tool, args string) answer {
+// invoke calls a tool, which has to answer. args are JSON.
+func invoke(t *testing.T, s *mcp.ClientSession, tool, args string) answer {
 	t.Helper()
 	a, err := tryCall(t, s, tool, args)
 	if err != nil {
@@ -199,7 +199,7 @@ func read(t *testing.T, r *mcp.CallToolResult) answer {
 // ok calls a tool that has to do it.
 func ok(t *testing.T, s *mcp.ClientSession, tool, args string) answer {
 	t.Helper()
-	a := call(t, s, tool, args)
+	a := invoke(t, s, tool, args)
 	if a.IsError {
 		t.Fatalf("%s %s: %s", tool, args, a.text)
 	}
@@ -209,7 +209,7 @@ func ok(t *testing.T, s *mcp.ClientSession, tool, args string) answer {
 // refused calls a tool that has to refuse for that reason.
 func refused(t *testing.T, s *mcp.ClientSession, tool, args, reason string) answer {
 	t.Helper()
-	a := call(t, s, tool, args)
+	a := invoke(t, s, tool, args)
 	if !a.IsError || a.get("error", "reason") != reason || a.get("error", "code") == "" || a.get("error", "message") == "" {
 		t.Fatalf("%s %s: %v %s, want the reason %s", tool, args, a.IsError, a.text, reason)
 	}
@@ -291,24 +291,18 @@ func (w *world) token(scope token.Scope, name string) token.Object {
 }
 
 // bearer sends a token with each request.
-type bearer struct {
-	secret string
-	host   string // another than the address has
-}
+type bearer struct{ secret string }
 
 func (b *bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
-	if b.secret != "" {
-		r.Header.Set("Authorization", "Bearer "+b.secret)
-	}
-	if b.host != "" {
-		r.Host = b.host
-	}
+	r.Header.Set("Authorization", "Bearer "+b.secret)
 	return http.DefaultTransport.RoundTrip(r)
 }
 
 func (w *world) transport(secret string) *mcp.StreamableClientTransport {
-	return &mcp.StreamableClientTransport{Endpoint: w.at.URL + "/mcp", HTTPClient: &http.Client{Transport: &bearer{secret: secret}}, MaxRetries: -1}
+	return &mcp.StreamableClientTransport{
+		Endpoint: w.at.URL + "/mcp", HTTPClient: &http.Client{Transport: &bearer{secret: secret}}, MaxRetries: -1, DisableStandaloneSSE: true,
+	}
 }
 
 // connect is a client with that token, over HTTP.

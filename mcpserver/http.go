@@ -47,6 +47,13 @@ func (s *Server) Handler() http.Handler {
 		withSessions.ServeHTTP(w, r)
 	}))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			if !s.begin() {
+				refuse(w, errStopping)
+				return
+			}
+			defer s.working.Done()
+		}
 		who, err := whoami(r.Context(), s.c.Door(r.Header))
 		if err != nil {
 			refuse(w, err)
@@ -79,6 +86,9 @@ func bind(h http.Handler) http.Handler {
 		return &auth.TokenInfo{UserID: callerOf(ctx).ID}, nil
 	}, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(h)
 }
+
+// errStopping is the API's word for it.
+var errStopping = fault.Sentinel(fault.Unavailable, "shutdown", "The server is shutting down.")
 
 // refuse answers a request whose caller the API does not take.
 func refuse(w http.ResponseWriter, err error) {

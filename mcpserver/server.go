@@ -39,6 +39,9 @@ type Server struct {
 
 	stopping context.Context // ends when the server is told to stop
 	stop     context.CancelFunc
+	mu       sync.Mutex
+	stopped  bool           // nothing new is begun
+	working  sync.WaitGroup // requests over HTTP that will be answered
 }
 
 // New makes a server.
@@ -77,6 +80,7 @@ func (s *Server) serverOf(reviews bool) *mcp.Server {
 		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.CacheScope = "private" },
 	})
 	m.AddSendingMiddleware(keepAnswers)
+	m.AddReceivingMiddleware(s.endListening)
 	for _, t := range tools() {
 		if !t.reviews || reviews {
 			m.AddTool(t.spec(), s.handler(t))
@@ -108,25 +112,58 @@ func (s *Server) of(who identity) *mcp.Server {
 	return s.agents
 }
 
-// Shutdown ends forms and sessions, once what was asked has been answered, and returns
-// then or when ctx ends. Waits end by the API's own stop: tell it first.
+// begin counts a request that is answered before sessions are closed; false: too late.
+func (s *Server) begin() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.stopped {
+		s.working.Add(1)
+	}
+	return !s.stopped
+}
+
+// Shutdown ends forms, waits until what was asked is answered, and ends sessions with
+// their streams; or ctx ends. Waits end by the API's own stop: tell it first, or at the
+// same time.
 func (s *Server) Shutdown(ctx context.Context) error {
+	s.mu.Lock()
+	s.stopped = true
+	s.mu.Unlock()
 	s.stop()
+	done := make(chan struct{})
+	go func() {
+		s.working.Wait()
+		s.closeSessions()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (s *Server) closeSessions() {
 	var closing sync.WaitGroup
 	for _, m := range []*mcp.Server{s.agents, s.reviewers} {
 		for session := range m.Sessions() {
 			closing.Go(func() { _ = session.Close() }) // the client may be gone
 		}
 	}
-	closed := make(chan struct{})
-	go func() {
-		closing.Wait()
-		close(closed)
-	}()
-	select {
-	case <-closed:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+	closing.Wait()
+}
+
+// endListening lets no request outlast the server that only listens for changes: there
+// are none.
+func (s *Server) endListening(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		if method == "subscriptions/listen" {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithCancel(ctx)
+			defer cancel()
+			defer context.AfterFunc(s.stopping, cancel)()
+		}
+		return next(ctx, method, req)
 	}
 }
