@@ -221,6 +221,7 @@ type world struct {
 	t    *testing.T
 	at   daemon.Started
 	home *httpapi.Client
+	http *http.Transport
 	ran  chan string // the arguments with which the tool refund ran
 	stop func() error
 }
@@ -229,7 +230,7 @@ const order = `{"order":"o-7"}`
 
 func serve(t *testing.T, change ...func(*daemon.Config)) *world {
 	t.Helper()
-	w := &world{t: t, ran: make(chan string, 100)}
+	w := &world{t: t, http: &http.Transport{}, ran: make(chan string, 100)}
 	conf := &config.Config{Tools: &tool.Registry{}, Policy: policy.Default(), Agents: map[string]config.Agent{}}
 	for name, effect := range map[string]tool.SideEffect{"refund": tool.RemoteMutation, "look_up": tool.ReadOnly} {
 		err := conf.Tools.Register(tool.Tool{
@@ -254,6 +255,7 @@ func serve(t *testing.T, change ...func(*daemon.Config)) *world {
 	ctx, end := context.WithCancel(context.Background())
 	go func() { ended <- daemon.Serve(ctx, c) }()
 	w.stop = sync.OnceValue(func() error {
+		w.http.CloseIdleConnections() // a server waits for one on which nothing was asked yet
 		end()
 		select {
 		case err := <-ended:
@@ -291,17 +293,20 @@ func (w *world) token(scope token.Scope, name string) token.Object {
 }
 
 // bearer sends a token with each request.
-type bearer struct{ secret string }
+type bearer struct {
+	secret string
+	over   *http.Transport
+}
 
 func (b *bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	r.Header.Set("Authorization", "Bearer "+b.secret)
-	return http.DefaultTransport.RoundTrip(r)
+	return b.over.RoundTrip(r)
 }
 
 func (w *world) transport(secret string) *mcp.StreamableClientTransport {
 	return &mcp.StreamableClientTransport{
-		Endpoint: w.at.URL + "/mcp", HTTPClient: &http.Client{Transport: &bearer{secret: secret}}, MaxRetries: -1, DisableStandaloneSSE: true,
+		Endpoint: w.at.URL + "/mcp", HTTPClient: &http.Client{Transport: &bearer{secret, w.http}}, MaxRetries: -1, DisableStandaloneSSE: true,
 	}
 }
 

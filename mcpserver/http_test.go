@@ -255,7 +255,7 @@ func (w *world) send(method, body string, header ...string) *http.Response {
 		}
 		r.Header.Set(header[i], header[i+1])
 	}
-	res, err := http.DefaultClient.Do(r)
+	res, err := (&http.Client{Transport: w.http}).Do(r)
 	if err != nil {
 		w.t.Fatal(err)
 	}

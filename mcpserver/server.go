@@ -2,12 +2,15 @@ package mcpserver
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -80,7 +83,7 @@ func (s *Server) serverOf(reviews bool) *mcp.Server {
 		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.CacheScope = "private" },
 	})
 	m.AddSendingMiddleware(keepAnswers)
-	m.AddReceivingMiddleware(s.endListening)
+	m.AddReceivingMiddleware(s.onlyClaimed)
 	for _, t := range tools() {
 		if !t.reviews || reviews {
 			m.AddTool(t.spec(), s.handler(t))
@@ -154,11 +157,15 @@ func (s *Server) closeSessions() {
 	closing.Wait()
 }
 
-// endListening lets no request outlast the server that only listens for changes: there
+// onlyClaimed refuses what this server does not claim: the SDK would answer with lists of
+// nothing. And it lets no request outlast the server that only listens for changes: there
 // are none.
-func (s *Server) endListening(next mcp.MethodHandler) mcp.MethodHandler {
+func (s *Server) onlyClaimed(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		if method == "subscriptions/listen" {
+		switch {
+		case strings.HasPrefix(method, "prompts/"), strings.HasPrefix(method, "resources/"):
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("method not found: %q", method)}
+		case method == "subscriptions/listen":
 			var cancel context.CancelFunc
 			ctx, cancel = context.WithCancel(ctx)
 			defer cancel()
