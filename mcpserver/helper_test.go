@@ -219,6 +219,7 @@ func refused(t *testing.T, s *mcp.ClientSession, tool, args, reason string) answ
 // world is a daemon in this process, with tools and a store of its own.
 type world struct {
 	t    *testing.T
+	db   string
 	at   daemon.Started
 	home *httpapi.Client
 	http *http.Transport
@@ -252,6 +253,7 @@ func serve(t *testing.T, change ...func(*daemon.Config)) *world {
 	for _, f := range change {
 		f(&c)
 	}
+	w.db = c.DB
 	ctx, end := context.WithCancel(context.Background())
 	go func() { ended <- daemon.Serve(ctx, c) }()
 	w.stop = sync.OnceValue(func() error {
@@ -279,7 +281,18 @@ func serve(t *testing.T, change ...func(*daemon.Config)) *world {
 		t.Fatal(err)
 	}
 	w.home = httpapi.NewClient(w.at.URL, strings.TrimSpace(string(secret)))
+	t.Cleanup(w.stopJobs)
 	return w
+}
+
+// stopJobs ends the jobs that a test leaves: they would outlive it.
+func (w *world) stopJobs() {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	l, _ := w.home.Jobs(ctx, httpapi.JobQuery{Status: job.Running, Limit: 500}) // where the daemon has ended, the test has ended them
+	for _, j := range l.Jobs {
+		_, _ = w.home.StopJob(ctx, j.JobID, httpapi.Stopping{KillAfterSeconds: 1})
+	}
 }
 
 // token makes one.

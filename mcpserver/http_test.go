@@ -19,6 +19,7 @@ import (
 
 	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/httpapi"
+	"github.com/placet-dev/placet/internal/daemon"
 	"github.com/placet-dev/placet/token"
 )
 
@@ -485,6 +486,7 @@ func TestADaemonThatStops(t *testing.T) {
 			}
 		}
 		mustEnd(t, version+": the stream", stream.Body)
+		serve(t, func(c *daemon.Config) { c.DB = w.db }) // it ends the job, which goes on without a daemon
 	}
 }
 
