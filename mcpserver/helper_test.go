@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -62,6 +63,7 @@ type door struct {
 	mu     sync.Mutex
 	asked  []sent
 	scope  string
+	log    atomic.Int64 // warnings of the server behind it
 	answer func(ctx context.Context, s sent) (int, string)
 }
 
@@ -93,6 +95,19 @@ func (d *door) lines() (lines []string) {
 	return lines
 }
 
+// warnings counts them.
+type warnings struct {
+	slog.Handler
+	n *atomic.Int64
+}
+
+func (w warnings) Enabled(_ context.Context, l slog.Level) bool { return l == slog.LevelWarn }
+
+func (w warnings) Handle(context.Context, slog.Record) error {
+	w.n.Add(1)
+	return nil
+}
+
 // then makes the door answer so.
 func (d *door) then(answer func(ctx context.Context, s sent) (int, string)) {
 	d.mu.Lock()
@@ -107,7 +122,7 @@ func at(t *testing.T, d *door, c mcpserver.Config, o *mcp.ClientOptions, version
 		d.scope = "agent"
 	}
 	c.Door = func(http.Header) mcpserver.Door { return d }
-	c.Log = slog.New(slog.DiscardHandler)
+	c.Log = slog.New(warnings{slog.DiscardHandler, &d.log})
 	s := mcpserver.New(c)
 	theirs, ours := mcp.NewInMemoryTransports()
 	ended := make(chan error, 1)

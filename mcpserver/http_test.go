@@ -364,6 +364,26 @@ func TestASessionIsItsTokens(t *testing.T) {
 	}
 }
 
+// One token's sessions are bounded, and take nothing from another's.
+func TestOneTokensSessionsAreBounded(t *testing.T) {
+	t.Parallel()
+	w := serve(t)
+	many, few := w.token(token.Agent, "many"), w.token(token.Agent, "few")
+	var ids []string
+	for range 100 {
+		ids = append(ids, w.begin(many))
+	}
+	res := w.post(hello, "Authorization", "Bearer "+many.Secret)
+	if b, _ := io.ReadAll(res.Body); res.StatusCode != http.StatusTooManyRequests || !strings.Contains(string(b), "too_many_sessions") {
+		t.Errorf("one more: %d %s", res.StatusCode, b)
+	}
+	w.begin(few)
+	if res := w.send(http.MethodDelete, "", "Authorization", "Bearer "+many.Secret, "Mcp-Session-Id", ids[0]); res.StatusCode != http.StatusNoContent {
+		t.Errorf("DELETE: %d", res.StatusCode)
+	}
+	w.begin(many)
+}
+
 // stream opens a session's standing stream.
 func (w *world) stream(k token.Object) *http.Response {
 	w.t.Helper()

@@ -40,6 +40,10 @@ type Server struct {
 	c                 Config
 	agents, reviewers *mcp.Server // who may not answer questions, and who may
 
+	forReviewers map[string]bool // names of tools
+
+	sessions sessions
+
 	stopping context.Context // ends when the server is told to stop
 	stop     context.CancelFunc
 	mu       sync.Mutex
@@ -67,7 +71,7 @@ func New(c Config) *Server {
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
-	s := &Server{c: c}
+	s := &Server{c: c, forReviewers: map[string]bool{}, sessions: sessions{owner: map[string]string{}, beginning: map[string]int{}}}
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	s.agents, s.reviewers = s.serverOf(false), s.serverOf(true)
 	return s
@@ -83,8 +87,11 @@ func (s *Server) serverOf(reviews bool) *mcp.Server {
 		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.CacheScope = "private" },
 	})
 	m.AddSendingMiddleware(keepAnswers)
-	m.AddReceivingMiddleware(s.onlyClaimed)
+	m.AddReceivingMiddleware(s.onlyClaimed, s.noteAttempts(reviews))
 	for _, t := range tools() {
+		if t.reviews {
+			s.forReviewers[t.name] = true
+		}
 		if !t.reviews || reviews {
 			m.AddTool(t.spec(), s.handler(t))
 		}
@@ -172,5 +179,18 @@ func (s *Server) onlyClaimed(next mcp.MethodHandler) mcp.MethodHandler {
 			defer context.AfterFunc(s.stopping, cancel)()
 		}
 		return next(ctx, method, req)
+	}
+}
+
+// noteAttempts logs who calls a tool that is there only for others: an agent that means
+// to answer its own question is worth a look.
+func (s *Server) noteAttempts(reviews bool) mcp.Middleware {
+	return func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if p, ok := req.GetParams().(*mcp.CallToolParamsRaw); ok && !reviews && s.forReviewers[p.Name] {
+				s.c.Log.Warn("a tool was called that this connection does not have", "tool", p.Name, "principal", callerOf(ctx).Principal)
+			}
+			return next(ctx, method, req)
+		}
 	}
 }
