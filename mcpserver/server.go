@@ -111,7 +111,7 @@ func (s *Server) Connect(ctx context.Context, t mcp.Transport) error {
 	if err != nil {
 		return err
 	}
-	return s.of(who).Run(ctx, t)
+	return s.of(who).Run(context.WithValue(ctx, callerKey{}, who), t)
 }
 
 // of is the server for who may that much.
