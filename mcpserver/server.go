@@ -111,7 +111,16 @@ func (s *Server) Connect(ctx context.Context, t mcp.Transport) error {
 	if err != nil {
 		return err
 	}
-	return s.of(who).Run(context.WithValue(ctx, callerKey{}, who), t)
+	session, err := s.of(who).Connect(context.WithValue(ctx, callerKey{}, who), t, nil)
+	if err != nil {
+		return err
+	}
+	defer context.AfterFunc(ctx, func() { _ = session.Close() })() // why it ends is known
+	err = session.Wait()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
 }
 
 // of is the server for who may that much.

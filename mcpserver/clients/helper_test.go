@@ -220,7 +220,7 @@ func withToken(t *testing.T) (address string, back func(to, secret string)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := &http.Server{Handler: &httputil.ReverseProxy{
+		proxy := &httputil.ReverseProxy{
 			FlushInterval: -1,
 			ErrorLog:      log.New(io.Discard, "", 0), // the suite hangs up on streams
 			Rewrite: func(r *httputil.ProxyRequest) {
@@ -228,7 +228,17 @@ func withToken(t *testing.T) (address string, back func(to, secret string)) {
 				r.Out.Host = r.In.Host
 				r.Out.Header.Set("Authorization", "Bearer "+secret)
 			},
-		}}
+		}
+		s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			// Passed on as it comes, the body's end could be overtaken by a quick answer:
+			// net/http would then hang up on the daemon.
+			b, err := io.ReadAll(r.Body)
+			if err != nil {
+				return // the suite hung up
+			}
+			r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(b)), int64(len(b))
+			proxy.ServeHTTP(w, r)
+		})}
 		go func() { _ = s.Serve(l) }()
 		t.Cleanup(func() { s.Close() })
 	}
