@@ -177,7 +177,7 @@ func (t *Target) setSecret(text string) (err error) {
 // Add inserts a target, unless too many would hear of one event: [ErrTooManyTargets].
 // It is run in the transaction that the target belongs to; whoever calls it has looked
 // that the root is there and goes on.
-func Add(tx Tx, t *Target) error {
+func Add(tx AddTx, t *Target) error {
 	global, ofStream, most, err := tx.CountTargets(t.Space, t.Stream)
 	if err != nil {
 		return err

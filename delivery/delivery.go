@@ -110,17 +110,24 @@ type TargetQuery struct {
 	Limit     int // 1 to 500; 0 means 50
 }
 
-// Tx is what deliveries need of a transaction.
-type Tx interface {
-	event.Tx
-
-	// Target reads one, also one that was removed. [ErrNotFound].
-	Target(id string) (Target, error)
-	Targets(q TargetQuery) ([]Target, error)
+// AddTx is what adding a target needs of a transaction: other nouns add some with what
+// they make.
+type AddTx interface {
+	txn.Tx
 	// CountTargets counts those in use that hear of every root of the space, those of
 	// the stream, and those of the root that has most.
 	CountTargets(space, stream string) (global, ofStream, most int64, err error)
 	InsertTarget(t Target) error
+}
+
+// Tx is what deliveries need of a transaction.
+type Tx interface {
+	event.Tx
+	AddTx
+
+	// Target reads one, also one that was removed. [ErrNotFound].
+	Target(id string) (Target, error)
+	Targets(q TargetQuery) ([]Target, error)
 	// PutTarget is guarded by prev's version: [ErrMoved].
 	PutTarget(prev, next Target) error
 
