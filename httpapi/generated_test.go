@@ -205,7 +205,9 @@ func (p *prober) storedTargets(b *strings.Builder) {
 		}
 		ds, err := tx.Deliveries(delivery.Query{Space: "main", TargetID: p.ids.ids[id.Target][1], Limit: 500})
 		for _, d := range ds {
-			fmt.Fprintf(b, "%s %s %d %d\n", d.ID, d.Status, d.Attempts, d.Fence)
+			if d.Status != delivery.Pending { // those come with the events of jobs
+				fmt.Fprintf(b, "%s %s %d %d\n", d.ID, d.Status, d.Attempts, d.Fence)
+			}
 		}
 		return err
 	})
