@@ -38,6 +38,7 @@ var law = map[string]string{
 	"store/sqlite":     "fault canon txn event tool request policy decision call run job token store internal/id internal/migrate",
 	"delivery":         "fault canon txn event internal/id",
 	"channel/webhook":  "fault delivery internal/display",
+	"channel/command":  "fault delivery internal/display internal/process",
 	"job":              "fault canon txn event decision internal/id internal/process",
 	"httpapi":          "fault canon txn event tool request policy decision call run job token internal/id internal/display",
 	"internal/daemon":  "*",
