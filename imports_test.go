@@ -39,6 +39,8 @@ var law = map[string]string{
 	"delivery":         "fault canon txn event internal/id",
 	"job":              "fault canon txn event decision delivery internal/id internal/process",
 	"httpapi":          "fault canon txn event tool request policy decision call run delivery job token internal/id internal/display",
+	"channel/webhook":  "fault delivery internal/display",
+	"channel/command":  "fault delivery internal/display internal/process",
 	"internal/daemon":  "*",
 	"":                 "fault txn event tool request policy decision call run flow delivery job store",
 	"placettest":       "fault txn event tool request policy decision call run store store/sqlite",

@@ -6,25 +6,38 @@ import (
 	"strings"
 )
 
+// Lengths of a webhook's secret in bytes, as Standard Webhooks has them.
+const (
+	MinSecret = 24
+	MaxSecret = 64
+	newSecret = 32
+)
+
 const secretPrefix = "whsec_"
 
-// NewSecret draws a webhook's secret: 32 random bytes.
+// NewSecret is a secret by chance.
 func NewSecret() []byte {
-	b := make([]byte, 32)
-	rand.Read(b)
+	b := make([]byte, newSecret)
+	rand.Read(b) // it never fails: without chance the process ends
 	return b
 }
 
-// ParseSecret reads a secret as Standard Webhooks writes it: whsec_ and the base64 of
-// 24 to 64 bytes. [ErrUsage].
-func ParseSecret(text string) ([]byte, error) {
-	rest, ok := strings.CutPrefix(text, secretPrefix)
-	b, err := base64.StdEncoding.DecodeString(rest)
-	if !ok || err != nil || len(b) < 24 || len(b) > 64 {
-		return nil, ErrUsage.Say("This is no webhook's secret.").Hint("Write whsec_ and the base64 of 24 to 64 random bytes, or leave it out to have one made.")
-	}
-	return b, nil
+// FormatSecret is the form that [ParseSecret] reads: whsec_ and base64.
+func FormatSecret(secret []byte) string {
+	return secretPrefix + base64.StdEncoding.EncodeToString(secret)
 }
 
-// FormatSecret writes a secret as [ParseSecret] reads it.
-func FormatSecret(b []byte) string { return secretPrefix + base64.StdEncoding.EncodeToString(b) }
+// ParseSecret reads a secret as Standard Webhooks writes it. The error matches
+// [ErrUsage] and repeats nothing of the text.
+func ParseSecret(text string) ([]byte, error) {
+	secret, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(text, secretPrefix))
+	// One spelling only: the decoder passes over line feeds and loose bits at the end.
+	if err != nil || FormatSecret(secret) != text {
+		return nil, ErrUsage.Say("The secret is not %s followed by base64.", secretPrefix).
+			Hint("Write it as %s and the base64 (with + and /, and = at the end) of %d to %d bytes, or leave it out to have one made.", secretPrefix, MinSecret, MaxSecret)
+	}
+	if len(secret) < MinSecret || len(secret) > MaxSecret {
+		return nil, ErrUsage.Say("The secret has %d bytes; %d to %d are allowed.", len(secret), MinSecret, MaxSecret)
+	}
+	return secret, nil
+}
