@@ -41,6 +41,7 @@ var law = map[string]string{
 	"httpapi":          "fault canon txn event tool request policy decision call run delivery job token internal/id internal/display",
 	"channel/webhook":  "fault delivery internal/display",
 	"channel/command":  "fault delivery internal/display internal/process",
+	"mcpserver":        "fault canon txn event tool request policy decision call run job token",
 	"internal/daemon":  "*",
 	"":                 "fault txn event tool request policy decision call run flow delivery job store",
 	"placettest":       "fault txn event tool request policy decision call run store store/sqlite",
@@ -67,6 +68,7 @@ var thirdParty = map[string]string{
 	"store/sqlite":    "modernc.org/sqlite modernc.org/libc",
 	"internal/cli":    "github.com/spf13/cobra github.com/spf13/pflag",
 	"internal/bench":  "modernc.org/sqlite",
+	"mcpserver":       "github.com/modelcontextprotocol/go-sdk",
 	"httpapi":         "github.com/danielgtaylor/huma github.com/prometheus/client_golang github.com/prometheus/common github.com/go-json-experiment/json",
 }
 

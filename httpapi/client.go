@@ -78,6 +78,31 @@ func (c *Client) Do(ctx context.Context, method, path string, in, out any, heade
 	return nil
 }
 
+// Send sends one request as it is given, and returns the answer as it comes, also where
+// that is a refusal. An error says that there was no answer. body nil is none.
+func (c *Client) Send(ctx context.Context, method, path string, q url.Values, header http.Header, body []byte) (status int, answer []byte, err error) {
+	if len(q) > 0 {
+		path += "?" + q.Encode()
+	}
+	var pairs []string
+	for name := range header {
+		pairs = append(pairs, name, header.Get(name))
+	}
+	var in any
+	if body != nil {
+		in = stdjson.RawMessage(body)
+	}
+	res, err := c.send(ctx, method, path, in, pairs)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer res.Body.Close()
+	if answer, err = io.ReadAll(io.LimitReader(res.Body, maxAnswer)); err != nil {
+		return 0, nil, unreachable(ctx, err)
+	}
+	return res.StatusCode, answer, nil
+}
+
 func (c *Client) send(ctx context.Context, method, path string, in any, header []string) (*http.Response, error) {
 	var body io.Reader
 	if in != nil {

@@ -15,27 +15,28 @@ import (
 
 // Question is a question as every door writes it (spec 3.5).
 type Question struct {
-	DecisionID string          `json:"decision_id"`
-	JobID      string          `json:"job_id"`
-	Prompt     string          `json:"prompt"`
-	Options    []string        `json:"options"`
-	Form       json.RawMessage `json:"form,omitempty"`
-	Status     decision.Status `json:"status"`
-	Choice     decision.Choice `json:"choice,omitempty"`
-	Input      json.RawMessage `json:"input,omitempty"`
-	By         string          `json:"by,omitempty" doc:"who answered it or took it back"`
-	Principal  string          `json:"principal,omitempty"`
-	Note       string          `json:"note,omitempty"`
-	CreatedAt  string          `json:"created_at"`
-	ExpiresAt  string          `json:"expires_at,omitempty"`
-	ResolvedAt string          `json:"resolved_at,omitempty" doc:"when it was answered or taken back"`
-	Cursor     event.Cursor    `json:"cursor,omitempty" doc:"where to wait from; in the answer to asking"`
+	DecisionID  string          `json:"decision_id"`
+	JobID       string          `json:"job_id"`
+	Prompt      string          `json:"prompt"`
+	Options     []string        `json:"options"`
+	Form        json.RawMessage `json:"form,omitempty"`
+	Status      decision.Status `json:"status"`
+	RequestedBy string          `json:"requested_by,omitempty" doc:"the principal that asked"`
+	Choice      decision.Choice `json:"choice,omitempty"`
+	Input       json.RawMessage `json:"input,omitempty"`
+	By          string          `json:"by,omitempty" doc:"who answered it or took it back"`
+	Principal   string          `json:"principal,omitempty"`
+	Note        string          `json:"note,omitempty"`
+	CreatedAt   string          `json:"created_at"`
+	ExpiresAt   string          `json:"expires_at,omitempty"`
+	ResolvedAt  string          `json:"resolved_at,omitempty" doc:"when it was answered or taken back"`
+	Cursor      event.Cursor    `json:"cursor,omitempty" doc:"where to wait from; in the answer to asking"`
 }
 
 // QuestionObject is a question as every door writes it, with all that was filled in.
 func QuestionObject(d decision.Decision) Question {
 	q := Question{
-		DecisionID: d.ID, JobID: d.Owner.ID, Prompt: d.Prompt, Options: d.Options, Status: d.Status, Choice: d.Choice,
+		DecisionID: d.ID, JobID: d.Owner.ID, Prompt: d.Prompt, Options: d.Options, Status: d.Status, RequestedBy: d.RequestedBy, Choice: d.Choice,
 		By: d.DecidedBy, Principal: d.DecidedPrincipal, Note: d.Note,
 		CreatedAt: txn.Stamp(d.CreatedAt), ExpiresAt: txn.Stamp(d.ExpiresAt), ResolvedAt: txn.Stamp(d.DecidedAt),
 	}

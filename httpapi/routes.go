@@ -45,7 +45,7 @@ func (s *Server) registerHealth() {
 			doc, err := s.Document()
 			return &raw{"application/yaml", doc}, err
 		})
-	add(s, route{method: http.MethodGet, path: "/v1/whoami", id: "whoami", summary: "What the token proves"},
+	add(s, route{method: http.MethodGet, path: "/v1/whoami", id: "whoami", summary: "What the token proves", jobs: true},
 		func(_ context.Context, c caller, _ *none) (*body[token.Object], error) {
 			return &body[token.Object]{c.Object()}, nil
 		})

@@ -86,6 +86,7 @@ type Server struct {
 	patience  patience
 	keepAlive time.Duration
 
+	inside    *inside
 	callWaits callWaits
 	tokenUses tokenUses
 
@@ -112,6 +113,7 @@ func New(c Config) (*Server, error) {
 		hosts: hostsOf(c.Hosts), metrics: newMetrics(figures{c.Store, c.Space, c.Log}), patience: usualPatience(), keepAlive: keepAlive,
 		callWaits: callWaits{of: map[string]*callWait{}}, tokenUses: tokenUses{of: map[string]*tokenUse{}},
 	}
+	s.inside = &inside{s}
 	s.stopping, s.stop = context.WithCancelCause(context.Background())
 	s.api = humago.New(s.mux, humaConfig())
 	s.document = sync.OnceValues(s.api.OpenAPI().YAML)

@@ -182,7 +182,7 @@ var groups = []struct {
 	{"job", "Run jobs (with placet serve):", []func(*app) *cobra.Command{newJobCommand, newAskCommand, newDecisionsCommand, newResolveCommand}},
 	{"decide", "Decide:", []func(*app) *cobra.Command{newInboxCommand, newApprovalsCommand, newShowCommand, newApproveCommand, newRejectCommand}},
 	{"record", "The record:", []func(*app) *cobra.Command{newEventsCommand, newVerifyCommand, newCanonCommand, newDigestCommand}},
-	{"operate", "Operate:", []func(*app) *cobra.Command{newServeCommand, newTokenCommand, newDBCommand, newDoctorCommand, newVersionCommand}},
+	{"operate", "Operate:", []func(*app) *cobra.Command{newServeCommand, newMCPCommand, newTokenCommand, newDBCommand, newDoctorCommand, newVersionCommand}},
 }
 
 // checkArgs makes every complaint about arguments a usage error.

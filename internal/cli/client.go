@@ -24,15 +24,31 @@ type reached struct {
 	at    string // its address, for people
 	named bool   // by PLACET_URL; else it is the one that has this store
 	given bool   // the token is PLACET_TOKEN; else it is the home's
+	as    homeToken
 }
+
+// homeToken is one of the two tokens that a home has.
+type homeToken struct {
+	scope string
+	read  func(daemon.Home) (string, error)
+	file  func(daemon.Home) string
+}
+
+var (
+	asAdmin = homeToken{"admin", daemon.Home.Token, daemon.Home.TokenFile}
+	asAgent = homeToken{"agent", daemon.Home.AgentToken, daemon.Home.AgentTokenFile}
+)
 
 // reach speaks to the daemon at PLACET_URL with PLACET_TOKEN, else to the one that has
 // this store, over its socket, with the home's admin token.
-func (a *app) reach() (reached, error) {
+func (a *app) reach() (reached, error) { return a.reachAs(asAdmin) }
+
+// reachAs is reach with that token of the home.
+func (a *app) reachAs(as homeToken) (reached, error) {
 	secret := strings.TrimSpace(os.Getenv("PLACET_TOKEN")) // a file's has the end of its line
 	if u := os.Getenv("PLACET_URL"); u != "" {
 		address, err := daemonAddress(u)
-		return reached{httpapi.NewClient(address, secret), address, true, true}, err
+		return reached{httpapi.NewClient(address, secret), address, true, true, as}, err
 	}
 	path, err := a.dbPath()
 	if err != nil {
@@ -49,10 +65,10 @@ func (a *app) reach() (reached, error) {
 	case err != nil:
 		return reached{}, a.noDaemon().Because(err)
 	}
-	r := reached{at: found.URL, given: secret != ""}
+	r := reached{at: found.URL, given: secret != "", as: as}
 	if secret == "" {
-		if secret, err = h.Token(); err != nil {
-			return r, noHomeToken(h, err)
+		if secret, err = as.read(h); err != nil {
+			return r, noHomeToken(h, as, err)
 		}
 	}
 	if r.Client = httpapi.NewClient(found.URL, secret); found.Socket != "" {
@@ -80,12 +96,12 @@ func daemonAddress(given string) (string, error) {
 	return plain, nil
 }
 
-func noHomeToken(h daemon.Home, err error) error {
+func noHomeToken(h daemon.Home, as homeToken, err error) error {
 	var ours *fault.Error
 	if errors.As(err, &ours) {
 		return err
 	}
-	return fault.New(fault.Unauthenticated, "The admin token in %s cannot be read.", h.TokenFile()).
+	return fault.New(fault.Unauthenticated, "The %s token in %s cannot be read.", as.scope, as.file(h)).
 		Hint("Only the user who runs placet serve reads it. Others set PLACET_TOKEN to one of their own: placet token create.").Because(err)
 }
 
@@ -137,5 +153,5 @@ func notAdmitted(d reached, f *fault.Error) error {
 	case d.given:
 		return f.Say("The daemon at %s does not take the token in PLACET_TOKEN.", d.at).Hint("It may be revoked, or another store's. " + make)
 	}
-	return f.Say("The daemon does not take the home's admin token.").Hint("Start placet serve again: it then writes a new one.")
+	return f.Say("The daemon does not take the home's %s token.", d.as.scope).Hint("Start placet serve again: it then writes a new one.")
 }

@@ -66,7 +66,7 @@ func (s *serveCommand) run(ctx context.Context) error {
 	}
 	return daemon.Serve(ctx, daemon.Config{
 		DB: path, Conf: conf, Listen: s.listen, Hosts: s.hosts, GrantTTL: s.grantTTL, MayOwn: s.mayOwn, Principal: principal(),
-		Program: []string{program}, Ready: s.told, Log: s.logger(),
+		Version: buildVersion().Version, Program: []string{program}, Ready: s.told, Log: s.logger(),
 	})
 }
 

@@ -33,6 +33,8 @@ type Config struct {
 	MayOwn bool
 	// Principal is the store's own user.
 	Principal string
+	// Version is this program's, told to MCP clients.
+	Version string
 	// Program starts this program again, for jobs. Default: there are no jobs.
 	Program []string
 	// Every is how often it sweeps and looks for work. Default: 5 s.

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -15,6 +17,7 @@ import (
 	"github.com/placet-dev/placet/httpapi"
 	"github.com/placet-dev/placet/internal/config"
 	"github.com/placet-dev/placet/job"
+	"github.com/placet-dev/placet/mcpserver"
 	"github.com/placet-dev/placet/run"
 	"github.com/placet-dev/placet/store"
 	"github.com/placet-dev/placet/store/sqlite"
@@ -62,6 +65,7 @@ type daemon struct {
 	work   *continuer
 	jobs   *job.Supervisor // nil: there are none
 	api    *httpapi.Server
+	mcp    *mcpserver.Server
 	tcp    net.Listener
 	unix   net.Listener
 	found  Started
@@ -92,6 +96,9 @@ func newDaemon(ctx context.Context, c Config, h Home, st *store.Store) (*daemon,
 		c.Log.Error("the store takes no writes", "error", err)
 	}
 	home, err := h.admit(ctx, st, c.Principal)
+	if err == nil {
+		err = h.admitAgents(ctx, st, c.Principal)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -235,6 +242,8 @@ func (d *daemon) makeAPI(home token.Token, hear *late) (err error) {
 		return err
 	}
 	hear.to.Store(d.api)
+	d.mcp = mcpserver.New(mcpserver.Config{Door: d.doorOf, Version: d.c.Version, Log: d.c.Log})
+	d.api.Mount("/mcp", "mcp", d.mcp.Handler())
 	for _, p := range d.pulses {
 		d.api.Gauge("placet_loop_age_seconds", "How long ago a loop of the daemon came round.", map[string]string{"loop": p.name},
 			func() float64 { return p.age().Seconds() })
@@ -243,6 +252,12 @@ func (d *daemon) makeAPI(home token.Token, hear *late) (err error) {
 	d.api.Gauge("placet_work_unserved", "Approved calls and runs that this daemon could not carry out for a minute: tool or agent is missing.", nil,
 		func() float64 { return float64(d.work.unserved.count()) })
 	return nil
+}
+
+// doorOf is the API in this process, with the rights of who sent a request to /mcp.
+func (d *daemon) doorOf(h http.Header) mcpserver.Door {
+	_, secret, _ := strings.Cut(h.Get("Authorization"), " ")
+	return d.api.Inside(secret)
 }
 
 // hosts are the names that the daemon goes by: its address and, on loopback, what

@@ -49,6 +49,9 @@ func (h Home) Socket() string { return h.db + ".sock" }
 // TokenFile has the secret of the home's admin token.
 func (h Home) TokenFile() string { return h.db + ".admin-token" }
 
+// AgentTokenFile has the secret of the home's agent token, with which placet mcp acts.
+func (h Home) AgentTokenFile() string { return h.db + ".agent-token" }
+
 // JobsDir is where jobs work.
 func (h Home) JobsDir() string { return h.db + ".jobs" }
 
@@ -142,8 +145,13 @@ func writePrivate(path string, b []byte) error {
 }
 
 // Token reads the home's admin token. A file that others can read is refused.
-func (h Home) Token() (string, error) {
-	f, err := os.OpenFile(h.TokenFile(), os.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+func (h Home) Token() (string, error) { return readPrivate(h.TokenFile()) }
+
+// AgentToken reads the home's agent token, in the same way.
+func (h Home) AgentToken() (string, error) { return readPrivate(h.AgentTokenFile()) }
+
+func readPrivate(path string) (string, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return "", err
 	}
@@ -153,7 +161,7 @@ func (h Home) Token() (string, error) {
 		return "", err
 	}
 	if fi.Mode().Perm()&0o077 != 0 {
-		return "", fault.New(fault.Forbidden, "Others can read %s.", h.TokenFile()).Hint("Run chmod 600 on it, and revoke the token if somebody may have read it.")
+		return "", fault.New(fault.Forbidden, "Others can read %s.", path).Hint("Run chmod 600 on it, and revoke the token if somebody may have read it.")
 	}
 	b := make([]byte, 1024)
 	n, err := f.Read(b)
@@ -165,21 +173,35 @@ func (h Home) Token() (string, error) {
 
 // admit makes sure that the home has an admin token that is good, and returns it.
 func (h Home) admit(ctx context.Context, st *store.Store, principal string) (token.Token, error) {
-	secret, err := h.Token()
+	return keepToken(ctx, st, h.TokenFile(), token.New{Space: event.MainSpace, Scope: token.Admin, Name: "home", Principal: principal})
+}
+
+// admitAgents makes sure that the home has an agent token that is good. Its principal is
+// not the store's own user: that one may decide what it asked for, and an agent's wishes
+// should be told apart from theirs.
+func (h Home) admitAgents(ctx context.Context, st *store.Store, principal string) error {
+	_, err := keepToken(ctx, st, h.AgentTokenFile(), token.New{Space: event.MainSpace, Scope: token.Agent, Name: "mcp", Principal: principal + "/mcp"})
+	return err
+}
+
+// keepToken is the token whose secret lies in a file. Where there is none, or it is good
+// no more, another is made.
+func keepToken(ctx context.Context, st *store.Store, path string, n token.New) (token.Token, error) {
+	secret, err := readPrivate(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return token.Token{}, err
 	}
 	if err == nil {
-		t, err := token.Find(ctx, st, event.MainSpace, secret)
-		if err == nil && t.Scope == token.Admin || err != nil && !errors.Is(err, token.ErrUnauthenticated) {
+		t, err := token.Find(ctx, st, n.Space, secret)
+		if err == nil && t.Scope == n.Scope || err != nil && !errors.Is(err, token.ErrUnauthenticated) {
 			return t, err
 		}
 	}
-	t, secret, err := token.Create(ctx, st, token.New{Space: event.MainSpace, Scope: token.Admin, Name: "home", Principal: principal})
+	t, secret, err := token.Create(ctx, st, n)
 	if err != nil {
 		return t, err
 	}
-	return t, writePrivate(h.TokenFile(), []byte(secret+"\n"))
+	return t, writePrivate(path, []byte(secret+"\n"))
 }
 
 // maxSocketPath is what a socket's address has room for everywhere.

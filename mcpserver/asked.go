@@ -1,0 +1,60 @@
+package mcpserver
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// asked is one call of a tool.
+type asked struct {
+	*Server
+	tool *tool
+	args values
+	door Door
+	req  *mcp.CallToolRequest
+}
+
+// handler answers calls of a tool. What goes wrong is a result, too: the model can
+// read it and do better.
+func (s *Server) handler(t *tool) mcp.ToolHandler {
+	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		r, err := s.answer(ctx, t, req)
+		if err != nil {
+			return failed(err), nil
+		}
+		return r, nil
+	}
+}
+
+func (s *Server) answer(ctx context.Context, t *tool, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	args, err := t.read(req.Params.Arguments)
+	if err != nil {
+		return nil, err
+	}
+	var h http.Header
+	if req.Extra != nil {
+		h = req.Extra.Header
+	}
+	a := &asked{Server: s, tool: t, args: args, door: s.c.Door(h), req: req}
+	if t.run != nil {
+		return t.run(ctx, a)
+	}
+	answer, err := do(ctx, a.door, t.request(args))
+	if err != nil {
+		return nil, err
+	}
+	return object(answer), nil
+}
+
+// viewJobs lists jobs in the order of attention.
+func viewJobs(ctx context.Context, a *asked) (*mcp.CallToolResult, error) {
+	o := a.tool.request(a.args)
+	o.query.Set("view", "attention")
+	answer, err := do(ctx, a.door, o)
+	if err != nil {
+		return nil, err
+	}
+	return object(answer), nil
+}

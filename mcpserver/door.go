@@ -1,0 +1,72 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+
+	"github.com/placet-dev/placet/fault"
+)
+
+// Door carries out operations of the HTTP API with the rights of one caller. An answer
+// is returned as it comes, whatever its status; an error says that there was none.
+type Door interface {
+	Send(ctx context.Context, method, path string, query url.Values, header http.Header, body []byte) (status int, answer []byte, err error)
+}
+
+// operation is one request to the API.
+type operation struct {
+	method, path string
+	query        url.Values
+	header       http.Header
+	body         []byte
+}
+
+// do returns the API's object, or its refusal as an error.
+func do(ctx context.Context, d Door, o operation) ([]byte, error) {
+	status, answer, err := d.Send(ctx, o.method, o.path, o.query, o.header, o.body)
+	switch {
+	case err != nil:
+		return nil, err
+	case status >= 300:
+		return nil, refusal(status, answer)
+	}
+	return answer, nil
+}
+
+// refusal is a problem of the API as the error that it was.
+func refusal(status int, answer []byte) error {
+	var p struct {
+		Code    fault.Code      `json:"code"`
+		Reason  string          `json:"reason"`
+		Detail  string          `json:"detail"`
+		Hint    string          `json:"hint"`
+		Details json.RawMessage `json:"details"`
+	}
+	if json.Unmarshal(answer, &p) != nil || p.Reason == "" {
+		return fault.New(fault.Internal, "The daemon answered with HTTP %d and no reason.", status)
+	}
+	return &fault.Error{Code: p.Code, Reason: p.Reason, Message: p.Detail, Advice: p.Hint, Details: p.Details}
+}
+
+// identity is what a caller's token proves.
+type identity struct {
+	ID        string `json:"id"`
+	Scope     string `json:"scope"`
+	Principal string `json:"principal"`
+}
+
+// reviews reports whether the caller may answer questions.
+func (i identity) reviews() bool { return i.Scope == "reviewer" || i.Scope == "admin" }
+
+func whoami(ctx context.Context, d Door) (i identity, err error) {
+	answer, err := do(ctx, d, operation{method: http.MethodGet, path: "/v1/whoami"})
+	if err != nil {
+		return i, err
+	}
+	if err := json.Unmarshal(answer, &i); err != nil {
+		return i, fault.New(fault.Internal, "The daemon's answer cannot be read.").Because(err)
+	}
+	return i, nil
+}
