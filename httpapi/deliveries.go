@@ -83,8 +83,8 @@ func (s *Server) registerDeliveries() {
 	add(s, route{method: get, path: "/v1/deliveries", id: "listDeliveries", summary: "Deliveries, newest first; an agent sees those to its own targets", jobs: true}, s.listDeliveries)
 	add(s, route{method: get, path: "/v1/deliveries/{id}", id: "getDelivery", summary: "One delivery", jobs: true},
 		func(ctx context.Context, c caller, in *idIn) (*body[delivery.DeliveryObject], error) {
-			d, _, err := s.delivery(ctx, c, in.ID)
-			return answer(d.Object(), err)
+			d, t, err := s.delivery(ctx, c, in.ID)
+			return answer(c.deliveryObject(d, t), err)
 		})
 	add(s, route{method: get, path: "/v1/deliveries/{id}/attempts", id: "listDeliveryAttempts", summary: "All tries at a delivery, oldest first", jobs: true}, s.deliveryAttempts)
 	add(s, route{
@@ -107,6 +107,18 @@ func (s *Server) registerRelay() {
 		s.answerRelay(delivery.Desk.GiveBack))
 }
 
+// hears reports whether the caller may know what a target answered: a receiver, or a
+// program, may say anything.
+func (c caller) hears(t delivery.Target) bool { return c.manages() || c.added(t) }
+
+func (c caller) deliveryObject(d delivery.Delivery, t delivery.Target) delivery.DeliveryObject {
+	o := d.Object()
+	if !c.hears(t) {
+		o.Message = ""
+	}
+	return o
+}
+
 // delivery is one that the caller sees, and its target.
 func (s *Server) delivery(ctx context.Context, c caller, id string) (d delivery.Delivery, t delivery.Target, err error) {
 	err = txn.View(ctx, s.c.Store, func(tx delivery.Tx) error {
@@ -125,15 +137,22 @@ func (s *Server) delivery(ctx context.Context, c caller, id string) (d delivery.
 }
 
 func (s *Server) deliveryAttempts(ctx context.Context, c caller, in *idIn) (*body[DeliveryAttempts], error) {
-	if _, _, err := s.delivery(ctx, c, in.ID); err != nil {
+	_, t, err := s.delivery(ctx, c, in.ID)
+	if err != nil {
 		return nil, err
 	}
 	var as []delivery.Attempt
-	err := txn.View(ctx, s.c.Store, func(tx delivery.Tx) (err error) {
+	err = txn.View(ctx, s.c.Store, func(tx delivery.Tx) (err error) {
 		as, err = tx.DeliveryAttempts(in.ID)
 		return err
 	})
-	return answer(DeliveryAttempts{objects(as, delivery.Attempt.Object)}, err)
+	list := objects(as, delivery.Attempt.Object)
+	for i := range list {
+		if !c.hears(t) {
+			list[i].Message = ""
+		}
+	}
+	return answer(DeliveryAttempts{list}, err)
 }
 
 func (s *Server) retryDelivery(ctx context.Context, c caller, in *retryIn) (*body[delivery.DeliveryObject], error) {
@@ -169,11 +188,17 @@ func (s *Server) listDeliveries(ctx context.Context, c caller, in *listDeliverie
 	if err != nil {
 		return nil, err
 	}
+	targets := map[string]delivery.Target{}
 	ds, next, err := listing[delivery.Delivery]{
 		read: func(after string, limit int) (ds []delivery.Delivery, err error) {
 			q.After, q.Limit = after, limit
 			err = txn.View(ctx, s.c.Store, func(tx delivery.Tx) error {
 				ds, err = tx.Deliveries(q)
+				for _, d := range ds {
+					if _, known := targets[d.TargetID]; !known && err == nil {
+						targets[d.TargetID], err = tx.Target(d.TargetID)
+					}
+				}
 				return err
 			})
 			return ds, err
@@ -181,7 +206,7 @@ func (s *Server) listDeliveries(ctx context.Context, c caller, in *listDeliverie
 		id:   func(d delivery.Delivery) string { return d.ID },
 		sees: func(delivery.Delivery) bool { return true },
 	}.page(in.After, in.Limit)
-	return answer(Deliveries{objects(ds, delivery.Delivery.Object), next}, err)
+	return answer(Deliveries{objects(ds, func(d delivery.Delivery) delivery.DeliveryObject { return c.deliveryObject(d, targets[d.TargetID]) }), next}, err)
 }
 
 func (s *Server) registerRelayTarget(ctx context.Context, c caller, in *registerIn) (*body[delivery.Object], error) {
