@@ -19,7 +19,7 @@ const (
 	claimsAtOnce     = 64   // in one transaction, so that others can write soon
 	targetsAtOnce    = 64   // looked at in one
 	lookAgain        = time.Second
-	leaseSpare       = 10 * time.Second
+	leaseSpare       = 5 * time.Second
 )
 
 // Dispatcher carries pushed deliveries to their targets. Any number of them, in any
