@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -62,6 +63,7 @@ type door struct {
 	mu     sync.Mutex
 	asked  []sent
 	scope  string
+	log    atomic.Int64 // warnings of the server behind it
 	answer func(ctx context.Context, s sent) (int, string)
 }
 
@@ -93,6 +95,19 @@ func (d *door) lines() (lines []string) {
 	return lines
 }
 
+// warnings counts them.
+type warnings struct {
+	slog.Handler
+	n *atomic.Int64
+}
+
+func (w warnings) Enabled(_ context.Context, l slog.Level) bool { return l == slog.LevelWarn }
+
+func (w warnings) Handle(context.Context, slog.Record) error {
+	w.n.Add(1)
+	return nil
+}
+
 // then makes the door answer so.
 func (d *door) then(answer func(ctx context.Context, s sent) (int, string)) {
 	d.mu.Lock()
@@ -107,7 +122,7 @@ func at(t *testing.T, d *door, c mcpserver.Config, o *mcp.ClientOptions, version
 		d.scope = "agent"
 	}
 	c.Door = func(http.Header) mcpserver.Door { return d }
-	c.Log = slog.New(slog.DiscardHandler)
+	c.Log = slog.New(warnings{slog.DiscardHandler, &d.log})
 	s := mcpserver.New(c)
 	theirs, ours := mcp.NewInMemoryTransports()
 	ended := make(chan error, 1)
@@ -219,8 +234,10 @@ func refused(t *testing.T, s *mcp.ClientSession, tool, args, reason string) answ
 // world is a daemon in this process, with tools and a store of its own.
 type world struct {
 	t    *testing.T
+	db   string
 	at   daemon.Started
 	home *httpapi.Client
+	http *http.Transport
 	ran  chan string // the arguments with which the tool refund ran
 	stop func() error
 }
@@ -229,7 +246,7 @@ const order = `{"order":"o-7"}`
 
 func serve(t *testing.T, change ...func(*daemon.Config)) *world {
 	t.Helper()
-	w := &world{t: t, ran: make(chan string, 100)}
+	w := &world{t: t, http: &http.Transport{}, ran: make(chan string, 100)}
 	conf := &config.Config{Tools: &tool.Registry{}, Policy: policy.Default(), Agents: map[string]config.Agent{}}
 	for name, effect := range map[string]tool.SideEffect{"refund": tool.RemoteMutation, "look_up": tool.ReadOnly} {
 		err := conf.Tools.Register(tool.Tool{
@@ -251,9 +268,11 @@ func serve(t *testing.T, change ...func(*daemon.Config)) *world {
 	for _, f := range change {
 		f(&c)
 	}
+	w.db = c.DB
 	ctx, end := context.WithCancel(context.Background())
 	go func() { ended <- daemon.Serve(ctx, c) }()
 	w.stop = sync.OnceValue(func() error {
+		w.http.CloseIdleConnections() // a server waits for one on which nothing was asked yet
 		end()
 		select {
 		case err := <-ended:
@@ -277,7 +296,18 @@ func serve(t *testing.T, change ...func(*daemon.Config)) *world {
 		t.Fatal(err)
 	}
 	w.home = httpapi.NewClient(w.at.URL, strings.TrimSpace(string(secret)))
+	t.Cleanup(w.stopJobs)
 	return w
+}
+
+// stopJobs ends the jobs that a test leaves: they would outlive it.
+func (w *world) stopJobs() {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	l, _ := w.home.Jobs(ctx, httpapi.JobQuery{Status: job.Running, Limit: 500}) // where the daemon has ended, the test has ended them
+	for _, j := range l.Jobs {
+		_, _ = w.home.StopJob(ctx, j.JobID, httpapi.Stopping{KillAfterSeconds: 1})
+	}
 }
 
 // token makes one.
@@ -291,17 +321,20 @@ func (w *world) token(scope token.Scope, name string) token.Object {
 }
 
 // bearer sends a token with each request.
-type bearer struct{ secret string }
+type bearer struct {
+	secret string
+	over   *http.Transport
+}
 
 func (b *bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	r.Header.Set("Authorization", "Bearer "+b.secret)
-	return http.DefaultTransport.RoundTrip(r)
+	return b.over.RoundTrip(r)
 }
 
 func (w *world) transport(secret string) *mcp.StreamableClientTransport {
 	return &mcp.StreamableClientTransport{
-		Endpoint: w.at.URL + "/mcp", HTTPClient: &http.Client{Transport: &bearer{secret: secret}}, MaxRetries: -1, DisableStandaloneSSE: true,
+		Endpoint: w.at.URL + "/mcp", HTTPClient: &http.Client{Transport: &bearer{secret, w.http}}, MaxRetries: -1, DisableStandaloneSSE: true,
 	}
 }
 

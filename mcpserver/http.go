@@ -11,9 +11,6 @@ import (
 	"github.com/placet-dev/placet/fault"
 )
 
-// maxSessions bounds how many sessions are kept at once, of all callers together.
-const maxSessions = 1000
-
 // maxBody bounds a request's body.
 const maxBody = 1 << 20
 
@@ -25,13 +22,7 @@ const maxBody = 1 << 20
 // The current revision of the protocol has no sessions; the older ones do, as a form is
 // answered and a call cancelled by a request of its own. Both are served at one address.
 func (s *Server) Handler() http.Handler {
-	server := func(r *http.Request) *mcp.Server {
-		m := s.of(callerOf(r.Context()))
-		if r.Header.Get("Mcp-Session-Id") == "" && s.full(m) {
-			return nil
-		}
-		return m
-	}
+	server := func(r *http.Request) *mcp.Server { return s.of(callerOf(r.Context())) }
 	options := mcp.StreamableHTTPOptions{
 		Logger: s.c.Log, SessionTimeout: s.c.Idle, MaxRequestBodyBytes: maxBody, PropagateRequestCancellation: true,
 		DisableLocalhostProtection: true, // the host was looked at, against a list that the operator may lengthen
@@ -40,11 +31,14 @@ func (s *Server) Handler() http.Handler {
 	options.Stateless = true
 	without := mcp.NewStreamableHTTPHandler(server, &options)
 	h := bind(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Mcp-Protocol-Version") >= asksInResults {
+		switch {
+		case r.Header.Get("Mcp-Protocol-Version") >= asksInResults:
 			without.ServeHTTP(w, r)
-			return
+		case r.Method == http.MethodPost && r.Header.Get(sessionHeader) == "":
+			s.beginSession(w, r, withSessions)
+		default:
+			withSessions.ServeHTTP(w, r)
 		}
-		withSessions.ServeHTTP(w, r)
 	}))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {
@@ -61,15 +55,6 @@ func (s *Server) Handler() http.Handler {
 		}
 		h.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, who)))
 	})
-}
-
-// full reports whether there are as many sessions as are kept.
-func (s *Server) full(m *mcp.Server) bool {
-	n := 0
-	for range m.Sessions() {
-		n++
-	}
-	return n >= maxSessions
 }
 
 type callerKey struct{}
@@ -100,6 +85,8 @@ func refuse(w http.ResponseWriter, err error) {
 		status = http.StatusUnauthorized
 	case fault.Forbidden:
 		status = http.StatusForbidden
+	case fault.TooMany:
+		status = http.StatusTooManyRequests
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/httpapi"
+	"github.com/placet-dev/placet/internal/daemon"
 	"github.com/placet-dev/placet/token"
 )
 
@@ -255,7 +256,7 @@ func (w *world) send(method, body string, header ...string) *http.Response {
 		}
 		r.Header.Set(header[i], header[i+1])
 	}
-	res, err := http.DefaultClient.Do(r)
+	res, err := (&http.Client{Transport: w.http}).Do(r)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -361,6 +362,26 @@ func TestASessionIsItsTokens(t *testing.T) {
 	if got := fmt.Sprint(ask(mine)); got != "[401 401 401]" {
 		t.Errorf("revoked: %s", got)
 	}
+}
+
+// One token's sessions are bounded, and take nothing from another's.
+func TestOneTokensSessionsAreBounded(t *testing.T) {
+	t.Parallel()
+	w := serve(t)
+	many, few := w.token(token.Agent, "many"), w.token(token.Agent, "few")
+	var ids []string
+	for range 100 {
+		ids = append(ids, w.begin(many))
+	}
+	res := w.post(hello, "Authorization", "Bearer "+many.Secret)
+	if b, _ := io.ReadAll(res.Body); res.StatusCode != http.StatusTooManyRequests || !strings.Contains(string(b), "too_many_sessions") {
+		t.Errorf("one more: %d %s", res.StatusCode, b)
+	}
+	w.begin(few)
+	if res := w.send(http.MethodDelete, "", "Authorization", "Bearer "+many.Secret, "Mcp-Session-Id", ids[0]); res.StatusCode != http.StatusNoContent {
+		t.Errorf("DELETE: %d", res.StatusCode)
+	}
+	w.begin(many)
 }
 
 // stream opens a session's standing stream.
@@ -485,6 +506,7 @@ func TestADaemonThatStops(t *testing.T) {
 			}
 		}
 		mustEnd(t, version+": the stream", stream.Body)
+		serve(t, func(c *daemon.Config) { c.DB = w.db }) // it ends the job, which goes on without a daemon
 	}
 }
 

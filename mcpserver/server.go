@@ -2,12 +2,15 @@ package mcpserver
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -37,6 +40,10 @@ type Server struct {
 	c                 Config
 	agents, reviewers *mcp.Server // who may not answer questions, and who may
 
+	forReviewers map[string]bool // names of tools
+
+	sessions sessions
+
 	stopping context.Context // ends when the server is told to stop
 	stop     context.CancelFunc
 	mu       sync.Mutex
@@ -64,7 +71,7 @@ func New(c Config) *Server {
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
-	s := &Server{c: c}
+	s := &Server{c: c, forReviewers: map[string]bool{}, sessions: sessions{owner: map[string]string{}, beginning: map[string]int{}}}
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	s.agents, s.reviewers = s.serverOf(false), s.serverOf(true)
 	return s
@@ -80,8 +87,11 @@ func (s *Server) serverOf(reviews bool) *mcp.Server {
 		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.CacheScope = "private" },
 	})
 	m.AddSendingMiddleware(keepAnswers)
-	m.AddReceivingMiddleware(s.endListening)
+	m.AddReceivingMiddleware(s.onlyClaimed, s.noteAttempts(reviews))
 	for _, t := range tools() {
+		if t.reviews {
+			s.forReviewers[t.name] = true
+		}
 		if !t.reviews || reviews {
 			m.AddTool(t.spec(), s.handler(t))
 		}
@@ -154,16 +164,33 @@ func (s *Server) closeSessions() {
 	closing.Wait()
 }
 
-// endListening lets no request outlast the server that only listens for changes: there
+// onlyClaimed refuses what this server does not claim: the SDK would answer with lists of
+// nothing. And it lets no request outlast the server that only listens for changes: there
 // are none.
-func (s *Server) endListening(next mcp.MethodHandler) mcp.MethodHandler {
+func (s *Server) onlyClaimed(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		if method == "subscriptions/listen" {
+		switch {
+		case strings.HasPrefix(method, "prompts/"), strings.HasPrefix(method, "resources/"):
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("method not found: %q", method)}
+		case method == "subscriptions/listen":
 			var cancel context.CancelFunc
 			ctx, cancel = context.WithCancel(ctx)
 			defer cancel()
 			defer context.AfterFunc(s.stopping, cancel)()
 		}
 		return next(ctx, method, req)
+	}
+}
+
+// noteAttempts logs who calls a tool that is there only for others: an agent that means
+// to answer its own question is worth a look.
+func (s *Server) noteAttempts(reviews bool) mcp.Middleware {
+	return func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if p, ok := req.GetParams().(*mcp.CallToolParamsRaw); ok && !reviews && s.forReviewers[p.Name] {
+				s.c.Log.Warn("a tool was called that this connection does not have", "tool", p.Name, "principal", callerOf(ctx).Principal)
+			}
+			return next(ctx, method, req)
+		}
 	}
 }

@@ -161,6 +161,9 @@ func TestAgentsHaveNoResolve(t *testing.T) {
 			t.Errorf("%s: job_resolve is there: %v", scope, got)
 		}
 		_, err = tryCall(t, s, "job_resolve", `{"job_id":"job_1","token":"dec_1","choice":"yes"}`)
+		if noted := d.log.Load() > 0; noted == has {
+			t.Errorf("%s: that it was tried is logged: %v", scope, noted)
+		}
 		if (err == nil) != has || len(d.lines()) > 0 != has {
 			t.Errorf("%s: calling it: %v, the API was asked %q", scope, err, d.lines())
 		}

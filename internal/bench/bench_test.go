@@ -26,12 +26,12 @@ func TestSections(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
 	b := &bench{out: io.MultiWriter(&out, t.Output()), dir: t.TempDir(), slice: 2 * time.Millisecond, rounds: 2, records: 20, parked: 60, probed: 60}
-	if err := b.sections(t.Context(), "machine,count,rate,allowed,canon,records,sweep,decided,longpolls"); err != nil {
+	if err := b.sections(t.Context(), "machine,count,rate,allowed,canon,records,sweep,decided,longpolls,mcp"); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
 		"cycle: 4 transactions", "allowed call: 2 transactions",
-		"  1 callers:", " 16 callers:", "256 callers:", "MB/s", "50 of 60", "all 20 overdue at once", "memory, long file: heap", "16 at once: 960 decisions", "question: ", "call: ",
+		"  1 callers:", " 16 callers:", "256 callers:", "MB/s", "50 of 60", "all 20 overdue at once", "memory, long file: heap", "16 at once: 960 decisions", "question: ", "call: ", "2026-07-28: GET p50", "2025-11-25: GET p50",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("there is no %q in the output", want)
