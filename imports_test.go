@@ -49,7 +49,7 @@ var law = map[string]string{
 	"internal/config":   "fault canon tool request policy policy/rules call",
 	"internal/display":  "fault canon tool",
 	"internal/cli":      "*",
-	"internal/states":   "fault event tool request policy decision call run job internal/source",
+	"internal/states":   "fault event tool request policy decision call run job internal/source delivery",
 	"internal/bench":    "*",
 	"cmd/placet":        "internal/cli",
 	"mcpserver/clients": "", // its tests start everything

@@ -178,6 +178,15 @@ func (t *Target) setSecret(text string) (err error) {
 // It is run in the transaction that the target belongs to; whoever calls it has looked
 // that the root is there and goes on.
 func Add(tx AddTx, t *Target) error {
+	if err := fits(tx, *t); err != nil {
+		return err
+	}
+	t.CreatedAt = tx.Now()
+	return tx.InsertTarget(*t)
+}
+
+// fits refuses one target more than may hear of one event. t is not in use yet.
+func fits(tx AddTx, t Target) error {
 	global, ofStream, most, err := tx.CountTargets(t.Space, t.Stream)
 	if err != nil {
 		return err
@@ -190,19 +199,25 @@ func Add(tx AddTx, t *Target) error {
 		return ErrTooManyTargets.Say("%d targets hear of these events already; the limit is %d.", n, MaxTargets).
 			Hint("Remove one: placet wake list, placet wake remove TARGET.")
 	}
-	t.CreatedAt = tx.Now()
-	return tx.InsertTarget(*t)
+	return nil
 }
 
-// Wants reports whether the target hears of an event of its root. A lifecycle type
-// never matches what a job prints.
-func (t Target) Wants(e *event.Event) bool {
+// Word is what a target has to name to hear of the event: its type, or output:NAME for
+// what a job prints; empty: no target can. A lifecycle type is never the word of what is
+// printed.
+func Word(e *event.Event) string {
 	if e.Type != event.JobOutput {
-		return slices.Contains(t.Events, string(e.Type))
+		return string(e.Type)
 	}
 	name, ok := e.Printed()
-	return ok && slices.Contains(t.Events, event.OutputPrefix+name)
+	if !ok || name == "" {
+		return ""
+	}
+	return event.OutputPrefix + name
 }
+
+// Wants reports whether the target hears of an event with this word.
+func (t Target) Wants(word string) bool { return word != "" && slices.Contains(t.Events, word) }
 
 func cut(s string, n int) string {
 	s = txn.AsText(s)

@@ -16,9 +16,9 @@ const (
 	Pending     Status = "pending"     // not tried yet, or given back unsent
 	Dispatching Status = "dispatching" // an attempt is being made under a lease
 	Retrying    Status = "retrying"    // an attempt failed, another follows
-	Delivered   Status = "delivered"
-	Dead        Status = "dead"    // given up
-	Dropped     Status = "dropped" // never sent: nobody needs it any more
+	Delivered   Status = "delivered"   // it arrived
+	Dead        Status = "dead"        // given up
+	Dropped     Status = "dropped"     // never sent: nobody needs it any more
 )
 
 // Statuses lists all of them.
@@ -142,12 +142,11 @@ type Tx interface {
 	PutDelivery(prev Delivery, ch Change) (won bool, err error)
 
 	// DueTargets lists targets of which something pushed is due, by id after the given
-	// one. It looks at so many at a time; at is where to go on, empty at the end.
-	DueTargets(now time.Time, after string, limit int) (ids []string, at string, err error)
+	// one. It looks at so many at a time; at is where to go on, empty at the end. next is
+	// when the first of the other targets looked at becomes due; zero: none will by itself.
+	DueTargets(now time.Time, after string, limit int) (ids []string, at string, next time.Time, err error)
 	// DueOf lists what of a target may be claimed, what has been due longest first.
 	DueOf(t Target, now time.Time, limit int) ([]Delivery, error)
-	// NextDue is when the next pushed one becomes due after now; zero: none will by itself.
-	NextDue(now time.Time) (time.Time, error)
 	// ClaimsEnded lists those whose lease has ended.
 	ClaimsEnded(now time.Time, limit int) ([]Delivery, error)
 	// Moot lists open ones that nobody has claimed and that nobody needs any more: what

@@ -57,24 +57,28 @@ func (k Desk) Add(ctx context.Context, stream, principal string, a Adding, stays
 // Remove takes a target away: nothing more is sent to it, and what was not sent is
 // dropped. [ErrNotFound].
 func (k Desk) Remove(ctx context.Context, id string) (Target, error) {
-	return k.change(ctx, id, func(t *Target, now time.Time) error {
-		t.RemovedAt = now
+	return k.change(ctx, id, func(tx Tx, t *Target) error {
+		t.RemovedAt = tx.Now()
 		return nil
 	})
 }
 
-// Enable puts a disabled target in use again. One that is in use stays so.
+// Enable puts a disabled target in use again. One that is in use stays so. Errors:
+// [ErrNotFound], [ErrTooManyTargets] where others have taken its place.
 func (k Desk) Enable(ctx context.Context, id string) (Target, error) {
-	return k.change(ctx, id, func(t *Target, _ time.Time) error {
+	return k.change(ctx, id, func(tx Tx, t *Target) error {
+		if t.InUse() {
+			return nil
+		}
 		t.DisabledAt, t.Disabled = time.Time{}, ""
-		return nil
+		return fits(tx, *t)
 	})
 }
 
 // Rotate gives a webhook a new secret; an empty text has one made. Messages are signed
 // with both for [RotationOverlap]. Errors: [ErrNotFound], [ErrUsage].
 func (k Desk) Rotate(ctx context.Context, id, secret string) (Target, error) {
-	return k.change(ctx, id, func(t *Target, now time.Time) error {
+	return k.change(ctx, id, func(tx Tx, t *Target) error {
 		old := t.Secret
 		if t.Kind != KindWebhook {
 			return ErrUsage.Say("A target of type %s has no secret.", t.Kind)
@@ -82,19 +86,19 @@ func (k Desk) Rotate(ctx context.Context, id, secret string) (Target, error) {
 		if err := t.setSecret(secret); err != nil {
 			return err
 		}
-		t.OldSecret, t.OldUntil = old, now.Add(RotationOverlap)
+		t.OldSecret, t.OldUntil = old, tx.Now().Add(RotationOverlap)
 		return nil
 	})
 }
 
-func (k Desk) change(ctx context.Context, id string, how func(*Target, time.Time) error) (t Target, err error) {
+func (k Desk) change(ctx context.Context, id string, how func(Tx, *Target) error) (t Target, err error) {
 	err = txn.Update(ctx, k.Store, func(tx Tx) error {
 		prev, err := k.target(tx, id)
 		if err != nil {
 			return err
 		}
 		t = prev
-		if err := how(&t, tx.Now()); err != nil {
+		if err := how(tx, &t); err != nil {
 			return err
 		}
 		t.Version = prev.Version + 1

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,7 +17,8 @@ import (
 const (
 	DefaultAtOnce    = 1024 // attempts under way
 	DefaultPerTarget = 32   // of them to one target
-	claimsAtOnce     = 64   // in one transaction, so that others can write soon
+	claimsAtOnce     = 32   // in one transaction, so that others can write soon
+	settlesAtOnce    = 64   // in the same
 	targetsAtOnce    = 64   // looked at in one
 	lookAgain        = time.Second
 	leaseSpare       = 5 * time.Second
@@ -55,6 +57,7 @@ type Dispatcher struct {
 type lane struct {
 	atWork  int
 	failing bool
+	ended   time.Time // the last attempt
 }
 
 // sent is an attempt that has ended.
@@ -68,9 +71,9 @@ type sent struct {
 
 // claimed is an attempt to make.
 type claimed struct {
-	d    Delivery
-	t    Target
-	body []byte
+	d Delivery
+	t Target
+	e event.Event
 }
 
 func (d *Dispatcher) defaults() {
@@ -119,7 +122,7 @@ func (d *Dispatcher) Loop(ctx context.Context) error {
 		if more {
 			timer.Reset(0)
 		} else {
-			timer.Reset(w.rest(ctx))
+			timer.Reset(w.rest())
 		}
 	}
 	w.drain(cut)
@@ -133,25 +136,25 @@ func (d *Dispatcher) AtWork() int {
 	return d.atWork
 }
 
-// room is how many more attempts a target may get now.
-func (d *Dispatcher) room(targetID string) int {
+// room is how many more attempts a target may get now, when taken are about to begin.
+func (d *Dispatcher) room(targetID string, taken int) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	l := d.targets[targetID]
-	switch {
-	case d.atWork >= d.AtOnce:
-		return 0
-	case l == nil:
-		return max(1, min(d.PerTarget, d.AtOnce/2-d.atWork))
-	case l.atWork == 0:
-		if l.failing {
-			return 1
-		}
-		return max(1, min(d.PerTarget, d.AtOnce/2-d.atWork))
-	case l.failing:
-		return 0
+	l := lane{}
+	if known := d.targets[targetID]; known != nil {
+		l = *known
 	}
-	return max(0, min(d.PerTarget-l.atWork, d.AtOnce/2-d.atWork))
+	all := d.atWork + taken
+	shared := max(0, min(d.PerTarget-l.atWork, d.AtOnce/2-all))
+	switch {
+	case all >= d.AtOnce, l.failing && l.atWork > 0:
+		return 0
+	case l.failing:
+		return 1
+	case l.atWork == 0:
+		return max(1, shared)
+	}
+	return shared
 }
 
 func (d *Dispatcher) begin(targetID string) {
@@ -172,9 +175,20 @@ func (d *Dispatcher) end(targetID string, failed bool) {
 	l := d.targets[targetID]
 	l.atWork--
 	d.atWork--
-	l.failing = failed
+	l.failing, l.ended = failed, time.Now()
 	if l.atWork == 0 && !failed {
 		delete(d.targets, targetID)
+	}
+}
+
+// forget drops what is known of targets that nothing was sent to for so long.
+func (d *Dispatcher) forget(unused time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for id, l := range d.targets {
+		if l.atWork == 0 && time.Since(l.ended) > unused {
+			delete(d.targets, id)
+		}
 	}
 }
 
@@ -194,10 +208,10 @@ func (d *Dispatcher) send(sending context.Context, c claimed, start time.Time) (
 		}
 	}()
 	s.out = d.Channels[c.t.Kind].Send(ctx, Message{
-		DeliveryID: c.d.ID, Attempt: c.d.Fence, At: time.Now(), Target: c.t, Type: string(c.d.EventType), Body: c.body,
+		DeliveryID: c.d.ID, Attempt: c.d.Fence, At: time.Now(), Target: c.t, Type: string(c.d.EventType), Body: c.d.Body(c.e),
 	})
 	s.out.Message = cut(s.out.Message, MaxMessage)
-	s.unknown = sending.Err() != nil && s.out.Result != Arrived
+	s.unknown = sending.Err() != nil && s.out.Result == Failed
 	return s
 }
 
@@ -209,8 +223,9 @@ func (t Target) lease() time.Duration { return 2*t.Timeout + leaseSpare }
 type work struct {
 	d     *Dispatcher
 	ended chan sent
-	done  []sent // not written yet
-	at    string // target behind which to go on
+	done  []sent    // not written yet
+	at    string    // target behind which to go on; empty: a round begins
+	next  time.Time // when the next becomes due of what this round has seen; zero: none will by itself
 	swept time.Time
 
 	looking string               // the target whose claims are being made
@@ -241,16 +256,17 @@ func (w *work) takeIn() {
 func (w *work) pass(ctx, sending context.Context) (more bool) {
 	w.sweep(ctx)
 	due, at := w.due(ctx)
-	if len(w.done) == 0 && len(due) == 0 {
+	settling := w.done[:min(len(w.done), settlesAtOnce)]
+	if len(settling) == 0 && len(due) == 0 {
 		w.at = at
 		return at != ""
 	}
-	var got []claimed
+	var got claims
 	start := time.Now()
 	err := event.Update(ctx, w.d.Store, w.d.Observer, func(tx Tx) (err error) {
-		got, w.looking = nil, ""
-		for i := range w.done {
-			if err := settleOne(tx, &w.done[i]); err != nil {
+		got, w.looking = claims{}, ""
+		for i := range settling {
+			if err := settleOne(tx, &settling[i]); err != nil {
 				return err
 			}
 		}
@@ -258,79 +274,104 @@ func (w *work) pass(ctx, sending context.Context) (more bool) {
 		return err
 	})
 	if err != nil {
-		w.failed(ctx, err)
-		return false
+		return w.failed(ctx, err)
 	}
-	w.done, w.at = w.done[:0], at
-	for _, c := range got {
+	w.done, w.at = slices.Delete(w.done, 0, len(settling)), at
+	if got.upTo != "" {
+		w.at = got.upTo
+	}
+	for _, c := range got.begun {
 		w.d.begin(c.t.ID)
 		go func() { w.ended <- w.d.send(sending, c, start) }()
 	}
-	return at != "" || len(got) == claimsAtOnce
+	return w.at != "" || got.over > 0 || len(got.begun) == claimsAtOnce || len(w.done) > 0
 }
 
 // due lists targets that are due and have room, behind the last one looked at; at is
 // where the next look goes on, empty when it has come round. It does not hold the lock.
 func (w *work) due(ctx context.Context) (ids []string, at string) {
+	next := w.next
+	if w.at == "" {
+		next = time.Time{}
+	}
 	err := txn.View(ctx, w.d.Store, func(tx Tx) error {
-		all, next, err := tx.DueTargets(tx.Now(), w.at, targetsAtOnce)
-		ids, at = nil, next
+		all, to, later, err := tx.DueTargets(tx.Now(), w.at, targetsAtOnce)
+		ids, at = nil, to
 		for _, id := range all {
-			if w.d.room(id) > 0 && time.Since(w.bad[id]) > badFor {
+			if w.d.room(id, 0) > 0 && time.Since(w.bad[id]) > badFor {
 				ids = append(ids, id)
 			}
 		}
+		if soon := time.Now().Add(later.Sub(tx.Now())); !later.IsZero() && (next.IsZero() || soon.Before(next)) {
+			next = soon
+		}
 		return err
 	})
-	if err != nil && ctx.Err() == nil {
-		w.d.Log.Error("what is due could not be read; it is tried again", "error", err)
+	if err != nil {
+		if ctx.Err() == nil {
+			w.d.Log.Error("what is due could not be read; it is tried again", "error", err)
+		}
 		return nil, ""
 	}
+	w.next = next
 	return ids, at
 }
 
 // badFor is how long a target is left alone whose records cannot be read.
 const badFor = time.Minute
 
-func (w *work) claim(tx Tx, due []string) (got []claimed, err error) {
-	for _, id := range due {
-		room := min(w.d.room(id), claimsAtOnce-len(got))
+// claims are what one transaction made.
+type claims struct {
+	begun []claimed
+	over  int    // came to their end without being sent
+	upTo  string // the last target looked at, where some were left; else empty
+}
+
+func (w *work) claim(tx Tx, due []string) (got claims, err error) {
+	for i, id := range due {
+		if len(got.begun)+got.over >= claimsAtOnce {
+			got.upTo = due[i-1]
+			break
+		}
+		room := min(w.d.room(id, len(got.begun)), claimsAtOnce-len(got.begun))
 		if room <= 0 {
 			continue
 		}
 		w.looking = id
-		some, err := w.claimOf(tx, id, room)
-		if err != nil {
-			return nil, err
+		if err := w.claimOf(tx, id, room, &got); err != nil {
+			return claims{}, err
 		}
-		got = append(got, some...)
 	}
 	w.looking = ""
 	return got, nil
 }
 
-func (w *work) claimOf(tx Tx, targetID string, room int) (got []claimed, err error) {
+func (w *work) claimOf(tx Tx, targetID string, room int, got *claims) error {
 	t, err := tx.Target(targetID)
-	if err != nil || t.InUse() && w.d.Channels[t.Kind] == nil {
-		return nil, err // another process may have a way to it
-	}
-	if !t.InUse() {
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return nil // its root was cleaned up in the meantime, and it with that
+	case err != nil || t.InUse() && w.d.Channels[t.Kind] == nil:
+		return err // another process may have a way to it
+	case !t.InUse():
 		room = claimsAtOnce // nothing is sent
 	}
 	ds, err := tx.DueOf(t, tx.Now(), room)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for _, d := range ds {
-		next, body, err := claimOne(tx, d, Claim{Target: t, Owner: w.d.Owner, Lease: t.lease()})
-		if err != nil {
-			return nil, err
-		}
-		if body != nil {
-			got = append(got, claimed{next, t, body})
+		next, e, err := claimOne(tx, d, Claim{Target: t, Owner: w.d.Owner, Lease: t.lease()})
+		switch {
+		case err != nil:
+			return err
+		case e != nil:
+			got.begun = append(got.begun, claimed{next, t, *e})
+		case !next.Status.Open():
+			got.over++
 		}
 	}
-	return got, nil
+	return nil
 }
 
 // settleOne writes how an attempt ended. One whose claim is lost changes nothing: it
@@ -354,20 +395,22 @@ func settleOne(tx Tx, s *sent) error {
 }
 
 // failed leaves everything for the next time round, and lets one record that cannot be
-// written keep no other back.
-func (w *work) failed(ctx context.Context, err error) {
+// written keep no other back: again says that this is done, and to go on at once.
+func (w *work) failed(ctx context.Context, err error) (again bool) {
 	if ctx.Err() != nil {
-		return
+		return false
 	}
 	w.d.Log.Error("deliveries could not be written down; it is tried again", "error", err)
+	w.next = time.Time{}
 	if errors.Is(err, txn.ErrNotCommitted) || errors.Is(err, txn.ErrUnknown) {
-		return
+		return false
 	}
 	if w.looking != "" {
 		w.bad[w.looking] = time.Now()
-		return
+		return true
 	}
 	w.settleEach(ctx)
+	return false
 }
 
 func (w *work) settleEach(ctx context.Context) {
@@ -382,25 +425,16 @@ func (w *work) settleEach(ctx context.Context) {
 }
 
 // rest is how long to sleep if nothing happens.
-func (w *work) rest(ctx context.Context) time.Duration {
-	wait := lookAgain
-	err := txn.View(ctx, w.d.Store, func(tx Tx) error {
-		at, err := tx.NextDue(tx.Now())
-		if err == nil && !at.IsZero() {
-			wait = max(min(wait, at.Sub(tx.Now())), time.Millisecond)
-		}
-		return err
-	})
-	if err != nil || len(w.done) > 0 {
+func (w *work) rest() time.Duration {
+	if w.next.IsZero() || len(w.done) > 0 {
 		return lookAgain
 	}
-	return wait
+	return max(min(lookAgain, time.Until(w.next)), time.Millisecond)
 }
 
 // drain lets the attempts under way end, cuts off those that take too long, and writes
 // down how they ended.
 func (w *work) drain(cut func()) {
-	ctx := context.Background()
 	over := time.NewTimer(w.d.Drain)
 	defer over.Stop()
 	for w.d.AtWork() > 0 {
@@ -411,7 +445,26 @@ func (w *work) drain(cut func()) {
 			cut()
 		}
 	}
-	if len(w.done) > 0 {
-		w.settleEach(ctx)
+	w.settleRest(context.Background())
+}
+
+// settleRest writes all that has ended in few transactions, and where one fails, each
+// by itself.
+func (w *work) settleRest(ctx context.Context) {
+	for len(w.done) > 0 {
+		some := w.done[:min(len(w.done), settlesAtOnce)]
+		err := event.Update(ctx, w.d.Store, w.d.Observer, func(tx Tx) error {
+			for i := range some {
+				if err := settleOne(tx, &some[i]); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			w.settleEach(ctx)
+			return
+		}
+		w.done = slices.Delete(w.done, 0, len(some))
 	}
 }

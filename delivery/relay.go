@@ -119,23 +119,36 @@ func (k Desk) Poll(ctx context.Context, p Polling) ([]Polled, error) {
 	}
 }
 
-// fetch looks before it writes: most polls find nothing.
+// fetch looks before it writes: most polls find nothing. Where all that was due came to
+// its end instead, it looks again.
 func (k Desk) fetch(ctx context.Context, p Polling) (got []Polled, err error) {
-	found := false
-	err = txn.View(ctx, k.Store, func(tx Tx) error {
-		t, err := k.relay(tx, p.TargetID)
-		if err != nil {
+	for len(got) == 0 {
+		due := false
+		err := txn.View(ctx, k.Store, func(tx Tx) error {
+			t, err := k.relay(tx, p.TargetID)
+			if err != nil {
+				return err
+			}
+			ds, err := tx.DueOf(t, tx.Now(), 1)
+			due = len(ds) > 0
 			return err
+		})
+		if err != nil || !due {
+			return nil, err
 		}
-		due, err := tx.DueOf(t, tx.Now(), 1)
-		found = len(due) > 0
-		return err
-	})
-	if err != nil || !found {
-		return nil, err
+		moved := false
+		if got, moved, err = k.claim(ctx, p); err != nil || !moved {
+			return got, err
+		}
 	}
+	return got, nil
+}
+
+// claim makes the claims of a poll. moved: something was claimed, or has come to its end.
+func (k Desk) claim(ctx context.Context, p Polling) (got []Polled, moved bool, err error) {
+	var es []event.Event
 	err = event.Update(ctx, k.Store, k.Observer, func(tx Tx) error {
-		got = nil
+		got, es, moved = nil, nil, false
 		t, err := k.relay(tx, p.TargetID)
 		if err != nil {
 			return err
@@ -146,17 +159,24 @@ func (k Desk) fetch(ctx context.Context, p Polling) (got []Polled, err error) {
 		}
 		for _, d := range ds {
 			token := newLeaseToken()
-			next, body, err := claimOne(tx, d, Claim{Target: t, Owner: p.Holder, Lease: p.Lease, Token: hashOf(token)})
+			next, e, err := claimOne(tx, d, Claim{Target: t, Owner: p.Holder, Lease: p.Lease, Token: hashOf(token)})
 			if err != nil {
 				return err
 			}
-			if body != nil {
-				got = append(got, Polled{next, token, body})
+			moved = moved || next.Status != d.Status
+			if e != nil {
+				got, es = append(got, Polled{Delivery: next, LeaseToken: token}), append(es, *e)
 			}
 		}
 		return nil
 	})
-	return got, err
+	if err != nil {
+		return nil, false, err
+	}
+	for i := range got {
+		got[i].Body = got[i].Delivery.Body(es[i])
+	}
+	return got, moved, nil
 }
 
 func (k Desk) relay(tx Tx, id string) (Target, error) {

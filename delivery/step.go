@@ -17,6 +17,7 @@ type Claim struct {
 	Token   []byte // hash of what its holder proves itself with; nil: the fence is enough
 	Epoch   int64
 	Settled bool // what it asks for needs no answer any more
+	Cleaned bool // its event is not there any more: its root was cleaned up
 }
 
 // Settle tells how an attempt ended.
@@ -108,6 +109,8 @@ func (d Delivery) claim(c Claim, now time.Time) (Change, error) {
 		return d.over(Dead, "Its target is disabled: "+c.Target.Disabled, now), nil
 	case c.Settled:
 		return d.drop(Drop{isSettled}, now)
+	case c.Cleaned:
+		return d.drop(Drop{isCleaned}, now)
 	case now.After(d.GivesUpAt):
 		return d.giveUp(now)
 	}
@@ -121,6 +124,7 @@ func (d Delivery) claim(c Claim, now time.Time) (Change, error) {
 const (
 	targetRemoved = "Its target was removed."
 	isSettled     = "What it asks for is settled."
+	isCleaned     = "What it tells of was cleaned up."
 )
 
 func (d Delivery) settle(c Settle, now time.Time) (Change, error) {

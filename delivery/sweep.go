@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"context"
+	"maps"
 	"math/rand/v2"
 	"time"
 
@@ -30,7 +31,10 @@ func (k Desk) reclaim(ctx context.Context) (n int, err error) {
 	return k.each(ctx, func(tx Tx, _ string) ([]Delivery, error) { return tx.ClaimsEnded(tx.Now(), sweepAtOnce) },
 		func(tx Tx, d Delivery) (Command, error) {
 			t, err := tx.Target(d.TargetID)
-			return Reclaim{Target: t, Jitter: rand.Float64()}, err
+			if err != nil { // one that cannot be read keeps nobody's claims
+				t = Target{RetryDelay: DefaultRetryDelay}
+			}
+			return Reclaim{Target: t, Jitter: rand.Float64()}, nil
 		})
 }
 
@@ -61,27 +65,14 @@ func (k Desk) each(ctx context.Context, find func(tx Tx, after string) ([]Delive
 		}); err != nil || len(ds) == 0 {
 			return n, err
 		}
-		changed := 0
-		for _, d := range ds {
-			after = d.ID
-			won := false
-			err := event.Update(ctx, k.Store, k.Observer, func(tx Tx) error {
-				won = false
-				cmd, err := how(tx, d)
-				if err != nil {
-					return err
-				}
-				ch, err := d.Step(cmd, tx.Now())
-				if err != nil {
-					return err
-				}
-				won, err = tx.PutDelivery(d, ch)
-				return err
-			})
-			if err == nil && won {
-				changed++
-			} else if ctx.Err() != nil {
-				return n, ctx.Err()
+		after = ds[len(ds)-1].ID
+		changed, err := k.apply(ctx, ds, how)
+		for i := 0; err != nil && i < len(ds); i++ {
+			if ctx.Err() != nil {
+				return n, err
+			}
+			if one, err := k.apply(ctx, ds[i:i+1], how); err == nil {
+				changed += one
 			}
 		}
 		if n += changed; changed == 0 || len(ds) < sweepAtOnce {
@@ -90,7 +81,41 @@ func (k Desk) each(ctx context.Context, find func(tx Tx, after string) ([]Delive
 	}
 }
 
-const sweepEvery = time.Second
+// apply does it in one transaction, and passes over what has moved in the meantime.
+func (k Desk) apply(ctx context.Context, ds []Delivery, how func(Tx, Delivery) (Command, error)) (changed int, err error) {
+	err = event.Update(ctx, k.Store, k.Observer, func(tx Tx) error {
+		changed = 0
+		for _, d := range ds {
+			cmd, err := how(tx, d)
+			if err != nil {
+				return err
+			}
+			ch, err := d.Step(cmd, tx.Now())
+			if err != nil {
+				continue
+			}
+			won, err := tx.PutDelivery(d, ch)
+			if err != nil {
+				return err
+			}
+			if won {
+				changed++
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	return changed, nil
+}
+
+const (
+	sweepEvery = time.Second
+	// forgetAfter is when it is forgotten that a target failed to which nothing was sent
+	// since: it may be there no more.
+	forgetAfter = LongestRetryDelay + time.Hour
+)
 
 // sweep is the dispatcher's own, every second.
 func (w *work) sweep(ctx context.Context) {
@@ -98,6 +123,8 @@ func (w *work) sweep(ctx context.Context) {
 		return
 	}
 	w.swept = time.Now()
+	w.d.forget(forgetAfter)
+	maps.DeleteFunc(w.bad, func(_ string, at time.Time) bool { return time.Since(at) > badFor })
 	k := Desk{Store: w.d.Store, Observer: w.d.Observer}
 	if _, err := k.Sweep(ctx); err != nil && ctx.Err() == nil {
 		w.d.Log.Error("lost deliveries could not be looked after; it is tried again", "error", err)

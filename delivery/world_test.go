@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"path/filepath"
 	"sync"
@@ -237,5 +236,3 @@ func dataOf(t testing.TB, body []byte) map[string]any {
 }
 
 var errBroken = errors.New("broken")
-
-var _ = fmt.Sprint

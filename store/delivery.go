@@ -24,8 +24,12 @@ func (t *tx) match(es []event.Event) error {
 		if err != nil {
 			return err
 		}
+		if len(targets) == 0 {
+			continue
+		}
+		word := delivery.Word(e)
 		for j := range targets {
-			if to := &targets[j]; to.Wants(e) {
+			if to := &targets[j]; to.Wants(word) {
 				if err := t.deliver(to, e); err != nil {
 					return err
 				}
@@ -55,14 +59,17 @@ func (t *tx) deliver(to *delivery.Target, e *event.Event) error {
 
 func (t *tx) InsertTarget(to delivery.Target) (err error) {
 	defer t.note(&err)
-	t.hears.known = false
-	return t.Rows.InsertTarget(to)
+	err = t.Rows.InsertTarget(to)
+	t.hears.known = false // only now: what was held back was written, and matched, before it
+	return err
 }
 
 func (t *tx) PutTarget(prev, next delivery.Target) (err error) {
 	defer t.note(&err)
-	t.hears.known = false
 	won, err := t.UpdateTarget(prev, next)
+	t.hears.known = false
+	t.Touch(delivery.WakePushed) // what waits for it may go, or comes to its end
+	t.Touch(delivery.WakeTarget(next.ID))
 	if err == nil && !won {
 		err = delivery.ErrMoved.Say("Target %s has changed in the meantime; nothing was written.", prev.ID)
 	}

@@ -150,9 +150,8 @@ type Rows interface {
 	MakeDue(targetID, stream string, now time.Time) error
 	InsertDeliveryAttempt(a delivery.Attempt) error
 	EndDeliveryAttempt(a delivery.Attempt) error
-	DueTargets(now time.Time, after string, limit int) (ids []string, at string, err error)
+	DueTargets(now time.Time, after string, limit int) (ids []string, at string, next time.Time, err error)
 	DueOf(t delivery.Target, now time.Time, limit int) ([]delivery.Delivery, error)
-	NextDue(now time.Time) (time.Time, error)
 	ClaimsEnded(now time.Time, limit int) ([]delivery.Delivery, error)
 	Moot(after string, limit int) ([]delivery.Delivery, error)
 	Overaged(now time.Time, limit int) ([]delivery.Delivery, error)

@@ -23,15 +23,15 @@ const (
 	// is entered anew for each, so that what else waits for a target is stepped over.
 	nextTargetSQL = `SELECT target_id, due_at FROM delivery WHERE due_at IS NOT NULL AND pushed = 1 AND target_id > ? ORDER BY target_id, due_at LIMIT 1`
 	targetSteps   = 512
-	nextDueSQL    = `SELECT due_at FROM delivery WHERE due_at IS NOT NULL AND pushed = 1 AND due_at > ? ORDER BY due_at LIMIT 1`
 
 	insertDeliveryAttemptSQL = `INSERT INTO delivery_attempt(delivery_id, n, owner, started_at, ended_at, outcome, status, message) VALUES (?, ?, ?, ?, NULL, NULL, 0, '')`
 	endDeliveryAttemptSQL    = `UPDATE delivery_attempt SET ended_at = ?, outcome = ?, status = ?, message = ? WHERE delivery_id = ? AND n = ? AND ended_at IS NULL`
 	deliveryAttemptsSQL      = `SELECT delivery_id, n, owner, started_at, ended_at, outcome, status, message FROM delivery_attempt WHERE delivery_id = ? ORDER BY n`
 
 	// Those that have arrived are not counted: they are all the rest.
-	countDeliveriesSQL = `SELECT status, count(*) FROM delivery WHERE space = ? AND status <> 'delivered' GROUP BY status`
-	settledSQL         = `SELECT status <> 'pending' FROM decision WHERE id = ?`
+	countDeliveriesSQL = `SELECT status, count(*) FROM delivery WHERE ended_at IS NULL AND space = ?1 GROUP BY status
+		UNION ALL SELECT status, count(*) FROM delivery WHERE space = ?1 AND (status = 'dead' OR status = 'dropped') GROUP BY status`
+	settledSQL = `SELECT status <> 'pending' FROM decision WHERE id = ?`
 )
 
 var (
@@ -42,9 +42,12 @@ var (
 	overagedSQL      = selectDeliveries + ` WHERE ended_at IS NULL AND lease_until IS NULL AND gives_up_at < ? ORDER BY gives_up_at LIMIT +?`
 	askedSQL         = selectDeliveries + ` WHERE asks = 1 AND ended_at IS NULL AND lease_until IS NULL AND id > ?
 		AND EXISTS (SELECT 1 FROM decision WHERE decision.id = delivery.subject AND decision.status <> 'pending') ORDER BY id LIMIT +?`
-	removedSQL = selectDeliveries + ` WHERE ended_at IS NULL AND lease_until IS NULL
-		AND target_id IN (SELECT id FROM wake_target WHERE removed_at IS NOT NULL AND EXISTS (
-			SELECT 1 FROM delivery AS d WHERE d.target_id = wake_target.id AND d.ended_at IS NULL AND d.lease_until IS NULL)) LIMIT +?`
+	// What of a removed target is due, or waits in a lane of its.
+	removedSQL = selectDeliveries + ` WHERE id IN (
+		SELECT d.id FROM wake_target AS t JOIN delivery AS d ON d.target_id = t.id AND d.due_at IS NOT NULL AND d.pushed = (t.kind <> 'relay') WHERE t.removed_at IS NOT NULL
+		UNION ALL
+		SELECT d.id FROM wake_target AS t JOIN delivery AS d ON d.target_id = t.id AND d.ended_at IS NULL AND d.ordered = 1 AND d.lease_until IS NULL WHERE t.removed_at IS NOT NULL
+		LIMIT +?)`
 )
 
 func (x rows) InsertDelivery(d delivery.Delivery) error {
@@ -80,8 +83,11 @@ func (x rows) Deliveries(q delivery.Query) ([]delivery.Delivery, error) {
 	w.and(`target_id = ?`, q.TargetID, q.TargetID != "")
 	w.and(`stream = ?`, q.Stream, q.Stream != "")
 	w.and(`status = ?`, string(q.Status), q.Status != "")
-	if q.Status != "" && q.Status != delivery.Delivered {
-		w.and(`status <> 'delivered'`) // so that the index of the others is used
+	switch { // so that the index of these is used
+	case q.Status.Open():
+		w.and(`ended_at IS NULL`)
+	case q.Status == delivery.Dead, q.Status == delivery.Dropped:
+		w.and(`(status = 'dead' OR status = 'dropped')`)
 	}
 	w.and(`target_id IN (SELECT id FROM wake_target WHERE principal = ?)`, q.Principal, q.Principal != "")
 	w.and(`id < ?`, q.After, q.After != "")
@@ -151,7 +157,7 @@ func (x rows) DeliveryAttempts(deliveryID string) (as []delivery.Attempt, err er
 	return as, err
 }
 
-func (x rows) DueTargets(now time.Time, after string, limit int) (ids []string, at string, err error) {
+func (x rows) DueTargets(now time.Time, after string, limit int) (ids []string, at string, next time.Time, err error) {
 	at = after
 	for range targetSteps {
 		due := time.Time{}
@@ -161,29 +167,24 @@ func (x rows) DueTargets(now time.Time, after string, limit int) (ids []string, 
 		})
 		switch {
 		case err != nil:
-			return nil, "", err
+			return nil, "", next, err
 		case !found:
-			return ids, "", nil
+			return ids, "", next, nil
 		case due.After(now):
+			if next.IsZero() || due.Before(next) {
+				next = due
+			}
 			continue
 		}
 		if ids = append(ids, at); len(ids) == limit {
 			break
 		}
 	}
-	return ids, at, nil
+	return ids, at, next, nil
 }
 
 func (x rows) DueOf(t delivery.Target, now time.Time, limit int) ([]delivery.Delivery, error) {
 	return x.deliveries(dueOfSQL, t.Pushed(), t.ID, now, limit)
-}
-
-func (x rows) NextDue(now time.Time) (at time.Time, err error) {
-	_, err = x.h.queryRow(nextDueSQL, []any{now}, func(r row) error {
-		at = r.time(0)
-		return nil
-	})
-	return at, err
 }
 
 func (x rows) ClaimsEnded(now time.Time, limit int) ([]delivery.Delivery, error) {

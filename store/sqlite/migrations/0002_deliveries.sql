@@ -29,6 +29,8 @@ CREATE TABLE wake_target(
 
 CREATE INDEX wake_target_hears ON wake_target(space, stream) WHERE disabled_at IS NULL AND removed_at IS NULL;
 CREATE INDEX wake_target_listed ON wake_target(space, id) WHERE removed_at IS NULL;
+CREATE INDEX wake_target_of ON wake_target(stream) WHERE stream > '';
+CREATE INDEX wake_target_removed ON wake_target(id) WHERE removed_at IS NOT NULL;
 
 -- One event for one target. due_at is when it may be claimed; NULL while it may not.
 CREATE TABLE delivery(
@@ -57,7 +59,7 @@ CREATE TABLE delivery(
   budget       INTEGER NOT NULL,
   ended_at     INTEGER,
   version      INTEGER NOT NULL,
-  UNIQUE (target_id, stream, stream_seq),
+  UNIQUE (stream, stream_seq, target_id),
   CHECK (status = 'pending' OR status = 'dispatching' OR status = 'retrying' OR status = 'delivered' OR status = 'dead' OR status = 'dropped'),
   CHECK ((status = 'pending' OR status = 'dispatching' OR status = 'retrying') = (ended_at IS NULL)),
   CHECK ((status = 'dispatching') = (lease_until IS NOT NULL)),
@@ -65,16 +67,15 @@ CREATE TABLE delivery(
   CHECK (status <> 'dispatching' OR fence > 0)
 ) STRICT;
 
+-- Each delivery passes through these, so there are few, and most hold only what is open.
+-- delivery_work holds all that may be claimed: an ordered one waits without due_at.
 CREATE INDEX delivery_lane ON delivery(target_id, stream, stream_seq) WHERE ended_at IS NULL AND ordered = 1;
 CREATE INDEX delivery_work ON delivery(pushed, target_id, due_at) WHERE due_at IS NOT NULL;
-CREATE INDEX delivery_next ON delivery(due_at) WHERE due_at IS NOT NULL AND pushed = 1;
 CREATE INDEX delivery_lease ON delivery(lease_until) WHERE lease_until IS NOT NULL;
-CREATE INDEX delivery_age ON delivery(gives_up_at) WHERE ended_at IS NULL AND lease_until IS NULL;
+CREATE INDEX delivery_age ON delivery(gives_up_at) WHERE ended_at IS NULL;
 CREATE INDEX delivery_asks ON delivery(id) WHERE asks = 1 AND ended_at IS NULL AND lease_until IS NULL;
+CREATE INDEX delivery_failed ON delivery(space, status, id) WHERE status = 'dead' OR status = 'dropped';
 CREATE INDEX delivery_of ON delivery(target_id, id);
-CREATE INDEX delivery_open ON delivery(target_id) WHERE ended_at IS NULL AND lease_until IS NULL;
-CREATE INDEX delivery_status ON delivery(space, status, id) WHERE status <> 'delivered';
-CREATE INDEX delivery_stream ON delivery(stream, id);
 
 -- One try at a delivery. Written before anything is sent.
 CREATE TABLE delivery_attempt(
@@ -95,5 +96,3 @@ ALTER TABLE meta ADD COLUMN targets INTEGER NOT NULL DEFAULT 0;
 
 -- A program that knows no wake targets would write events that nobody hears of.
 UPDATE meta SET min_writer = 2 WHERE id = 1;
-CREATE INDEX wake_target_of ON wake_target(stream) WHERE stream > '';
-CREATE INDEX wake_target_removed ON wake_target(id) WHERE removed_at IS NOT NULL;
