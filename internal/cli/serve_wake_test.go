@@ -489,3 +489,105 @@ func TestSettledIsNotSent(t *testing.T) {
 	}
 	s.settles(m.id(), delivery.Dropped)
 }
+
+// Whatever a receiver does, its deliveries end as the guide says, and those of a healthy
+// one are not held up.
+func TestReceiversOfAllSorts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := w.serve()
+	elsewhere := newReceiver(t)
+	held := make(chan struct{})
+	t.Cleanup(func() { close(held) })
+	retryAfter := func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "3600")
+		w.WriteHeader(http.StatusTooManyRequests)
+	}
+	hugely := func(w http.ResponseWriter, q *http.Request) {
+		for q.Context().Err() == nil {
+			if _, err := w.Write(make([]byte, 1<<20)); err != nil {
+				return
+			}
+		}
+	}
+	hangUp := func(w http.ResponseWriter, _ *http.Request) {
+		if conn, _, err := w.(http.Hijacker).Hijack(); err == nil {
+			conn.Close()
+		}
+	}
+	slowly := func(w http.ResponseWriter, q *http.Request) {
+		for q.Context().Err() == nil {
+			_, _ = w.Write([]byte("."))
+			_ = http.NewResponseController(w).Flush()
+			select {
+			case <-held:
+				return
+			case <-time.After(50 * time.Millisecond):
+			}
+		}
+	}
+	sorts := []struct {
+		name string
+		how  func(http.ResponseWriter, *http.Request)
+		want delivery.Status
+		as   string
+		says string
+	}{
+		{"200", nil, delivery.Delivered, "delivered", ""},
+		{"204", answering(http.StatusNoContent), delivery.Delivered, "delivered", ""},
+		{"302", func(w http.ResponseWriter, q *http.Request) { http.Redirect(w, q, elsewhere.url(), http.StatusFound) }, delivery.Dead, "failed failed", "redirect"},
+		{"410", answering(http.StatusGone), delivery.Dead, "gone", "410"},
+		{"429", retryAfter, delivery.Retrying, "failed", "429"},
+		{"500", answering(http.StatusInternalServerError), delivery.Dead, "failed failed", "500"},
+		{"never", func(http.ResponseWriter, *http.Request) { <-held }, delivery.Dead, "failed failed", ""},
+		{"slowly", slowly, delivery.Delivered, "delivered", ""},
+		{"hugely", hugely, delivery.Delivered, "delivered", ""},
+		{"hanging up", hangUp, delivery.Dead, "failed failed", ""},
+	}
+	id := s.waits()
+	receivers, targets := make([]*receiver, len(sorts)), make([]delivery.Object, len(sorts))
+	for i, sort := range sorts {
+		receivers[i] = newReceiver(t)
+		receivers[i].then(sort.how)
+		var err error
+		targets[i], err = s.home.AddWakeTarget(t.Context(), httpapi.Waking{JobID: id, Adding: delivery.Adding{
+			Type: delivery.KindWebhook, URL: receivers[i].url(), Events: []string{"cancelled"}, MaxAttempts: 2, RetryDelaySeconds: 0.01, TimeoutSeconds: 0.5,
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.home.StopJob(t.Context(), id, httpapi.Stopping{KillAfterSeconds: 1}); err != nil {
+		t.Fatal(err)
+	}
+	for i, sort := range sorts {
+		l, err := s.home.Deliveries(t.Context(), httpapi.DeliveryQuery{TargetID: targets[i].TargetID})
+		if err != nil || len(l.Deliveries) != 1 {
+			t.Fatalf("%s: %+v %v", sort.name, l, err)
+		}
+		dlv := l.Deliveries[0].DeliveryID
+		as := s.settles(dlv, sort.want)
+		d, err := s.home.GetDelivery(t.Context(), dlv)
+		if err != nil || outcomes(as) != sort.as || !strings.Contains(d.Message, sort.says) || sort.want == delivery.Dead && d.Message == "" {
+			t.Errorf("%s: %+v, attempts %s, %v", sort.name, d, outcomes(as), err)
+		}
+		if m := receivers[i].next(); m.id() != dlv {
+			t.Errorf("%s: it came as %s", sort.name, m.id())
+		}
+		if sort.name != "429" {
+			continue
+		}
+		next, err := time.Parse(time.RFC3339, d.NextTryAt)
+		if err != nil || time.Until(next) < 50*time.Minute {
+			t.Errorf("the next try is at %s, although an hour was asked for", d.NextTryAt)
+		}
+	}
+	select {
+	case m := <-elsewhere.got:
+		t.Errorf("a redirect was followed: %s", m.body)
+	default:
+	}
+	if got, err := s.home.GetWakeTarget(t.Context(), targets[3].TargetID); err != nil || got.Status != "disabled" {
+		t.Errorf("who said 410 is %+v %v", got, err)
+	}
+}
