@@ -17,5 +17,6 @@
 //
 // The packages, in the order data flows: request (what is wanted), policy (may
 // it), decision (what a person said), tool and call (carrying it out, once), run
-// and flow (an agent's steps, a fixed plan), event (what happened), store (where all of it lies).
+// and flow (an agent's steps, a fixed plan), event (what happened), delivery (who is
+// told of it), store (where all of it lies).
 package placet

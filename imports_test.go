@@ -33,24 +33,26 @@ var law = map[string]string{
 	"call":              "fault canon txn event tool request policy decision internal/id internal/process",
 	"run":               "fault canon txn event tool request policy decision call internal/id internal/process",
 	"flow":              "fault canon txn event tool request policy decision call run internal/id internal/process",
-	"store":             "fault canon txn event tool request policy decision call run job token internal/id",
-	"store/storetest":   "fault canon txn event tool request policy decision call run job token store internal/id internal/process",
-	"store/sqlite":      "fault canon txn event tool request policy decision call run job token store internal/id internal/migrate",
+	"store":             "fault canon txn event tool request policy decision call run delivery job token internal/id",
+	"store/storetest":   "fault canon txn event tool request policy decision call run delivery job token store internal/id internal/process",
+	"store/sqlite":      "fault canon txn event tool request policy decision call run delivery job token store internal/id internal/migrate",
 	"delivery":          "fault canon txn event internal/id",
-	"job":               "fault canon txn event decision internal/id internal/process",
-	"httpapi":           "fault canon txn event tool request policy decision call run job token internal/id internal/display",
+	"job":               "fault canon txn event decision delivery internal/id internal/process",
+	"httpapi":           "fault canon txn event tool request policy decision call run delivery job token internal/id internal/display",
+	"channel/webhook":   "fault delivery internal/display",
+	"channel/command":   "fault delivery internal/display internal/process",
 	"mcpserver":         "fault canon txn event tool request policy decision call run job token",
-	"mcpserver/clients": "", // its tests start everything
 	"internal/daemon":   "*",
-	"":                  "fault txn event tool request policy decision call run flow job store",
+	"":                  "fault txn event tool request policy decision call run flow delivery job store",
 	"placettest":        "fault txn event tool request policy decision call run store store/sqlite",
 	"examples":          "", // its tests read README.md; the programs below it may know everything
 	"internal/config":   "fault canon tool request policy policy/rules call",
 	"internal/display":  "fault canon tool",
 	"internal/cli":      "*",
-	"internal/states":   "fault event tool request policy decision call run job internal/source",
+	"internal/states":   "fault event tool request policy decision call run job internal/source delivery",
 	"internal/bench":    "*",
 	"cmd/placet":        "internal/cli",
+	"mcpserver/clients": "", // its tests start everything
 }
 
 // thirdParty says which packages may import which modules besides the standard

@@ -3,13 +3,16 @@ package placet
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"os"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/decision"
+	"github.com/placet-dev/placet/delivery"
 	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/flow"
 	"github.com/placet-dev/placet/policy"
@@ -35,6 +38,9 @@ type Config struct {
 	Reconcile run.ReconcileFunc
 	// Observer hears of each event after its commit. Default: nobody.
 	Observer event.Observer
+	// Channels are the ways to wake targets; events are brought to these once Start was
+	// called. Default: none.
+	Channels delivery.Channels
 	// Sweep is how often overdue approvals and lost attempts are looked after
 	// once Start was called. Default: 5 s.
 	Sweep time.Duration
@@ -48,6 +54,7 @@ type Placet struct {
 	Runs     *run.Driver
 	Gate     *run.Gate // for agents whose loop is another framework's; it needs no Agent
 	Operator decision.Operator
+	Wakes    delivery.Desk // who is told of events
 
 	every time.Duration
 	log   *slog.Logger
@@ -57,6 +64,8 @@ type Placet struct {
 	done  chan struct{}
 	flows []*flow.Runner
 	over  bool // Stop was called
+
+	deliver func(context.Context) // brings events to wake targets until its context ends
 }
 
 // ErrStopping is the cause of contexts that end because Stop was called.
@@ -93,9 +102,17 @@ func Open(c Config) (*Placet, error) {
 	p := &Placet{
 		Calls:    call.NewExecutor(calls),
 		Operator: decision.Operator{Store: c.Store, Observer: c.Observer},
+		Wakes:    delivery.Desk{Store: c.Store, Space: event.MainSpace, Channels: c.Channels, Observer: c.Observer},
 		every:    c.Sweep,
 		log:      c.Log,
 		flow:     runs,
+	}
+	p.deliver = func(context.Context) {}
+	if len(c.Channels) > 0 {
+		p.deliver = func(ctx context.Context) {
+			d := delivery.Dispatcher{Store: c.Store, Channels: c.Channels, Owner: deliverer(), Observer: c.Observer, Log: c.Log}
+			_ = d.Loop(ctx) // it ends with ctx alone
+		}
 	}
 	runs.Agent = c.Agent
 	p.Runs, p.Gate = run.NewDriver(runs), run.NewGate(runs)
@@ -119,8 +136,8 @@ func (p *Placet) Flow(f flow.Flow) (*flow.Runner, error) {
 	return r, nil
 }
 
-// Start looks after overdue approvals and lost attempts in the background until
-// Stop. It returns once the first sweep has succeeded: the store answers. It
+// Start looks after overdue approvals and lost attempts in the background, and brings
+// events to wake targets, until Stop. It returns once the first sweep has succeeded: the store answers. It
 // starts no tool. Starting twice is fine.
 func (p *Placet) Start(ctx context.Context) error {
 	p.mu.Lock()
@@ -133,12 +150,20 @@ func (p *Placet) Start(ctx context.Context) error {
 	}
 	run, stop := context.WithCancelCause(context.Background())
 	p.stop, p.done = stop, make(chan struct{})
-	go p.sweep(run, p.done)
+	var loops sync.WaitGroup
+	loops.Go(func() { p.sweep(run) })
+	loops.Go(func() { p.deliver(run) })
+	go func(done chan<- struct{}) {
+		loops.Wait()
+		close(done)
+	}(p.done)
 	return nil
 }
 
-func (p *Placet) sweep(ctx context.Context, done chan<- struct{}) {
-	defer close(done)
+// deliverer names this process to people.
+func deliverer() string { return fmt.Sprintf("process %d", os.Getpid()) }
+
+func (p *Placet) sweep(ctx context.Context) {
 	tick := time.NewTicker(p.every)
 	defer tick.Stop()
 	for {

@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/placet-dev/placet"
 	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/decision"
+	"github.com/placet-dev/placet/delivery"
 	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/flow"
 	"github.com/placet-dev/placet/placettest"
@@ -142,5 +144,55 @@ func TestFlow(t *testing.T) {
 		if _, err := r.Start(t.Context(), nil, nil); !errors.Is(err, run.ErrStopped) {
 			t.Errorf("after Stop: %v", err)
 		}
+	}
+}
+
+// arriving is a way out at which everything arrives.
+type arriving chan delivery.Message
+
+func (arriving) Check(delivery.Target) error { return nil }
+
+func (a arriving) Send(_ context.Context, m delivery.Message) delivery.Outcome {
+	a <- m
+	return delivery.Outcome{Result: delivery.Arrived}
+}
+
+// Who is to hear of what people are asked does, as long as it is started.
+func TestStartWakes(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	st, err := sqlite.Open(ctx, filepath.Join(t.TempDir(), "placet.db"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	tools, err := tool.NewRegistry(tool.Tool{
+		Spec: tool.Spec{Name: "refund", InputSchema: json.RawMessage(`{"type":"object"}`), SideEffect: tool.RemoteMutation},
+		Run:  tool.RunnerFunc(func(context.Context, tool.Call) (json.RawMessage, error) { return json.RawMessage(`null`), nil }),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	came := make(arriving, 1)
+	p, err := placet.Open(placet.Config{Store: st, Tools: tools, Channels: delivery.Channels{delivery.KindWebhook: came}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Wakes.Add(ctx, "", "ana", delivery.Adding{Type: delivery.KindWebhook, URL: "https://example.com/"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	var waits *call.PendingError
+	if _, err := p.Calls.Call(ctx, "refund", []byte(`{}`)); !errors.As(err, &waits) {
+		t.Fatalf("got %v", err)
+	}
+	if m := <-came; !strings.Contains(string(m.Body), waits.ApprovalID) {
+		t.Errorf("%s", m.Body)
+	}
+	if err := p.Stop(ctx); err != nil {
+		t.Error(err)
 	}
 }

@@ -14,9 +14,9 @@ type Kind string
 
 // The kinds. The later ones are refused with a sentence.
 const (
-	Webhook Kind = "webhook" // a POST to a URL
-	Command Kind = "command" // a program that gets the message on its standard input
-	Relay   Kind = "relay"   // a client that polls and acknowledges
+	KindWebhook Kind = "webhook" // a POST to a URL
+	KindCommand Kind = "command" // a program that gets the message on its standard input
+	KindRelay   Kind = "relay"   // a client that polls and acknowledges
 )
 
 // Limits and defaults of targets.
@@ -77,7 +77,7 @@ func (t Target) InUse() bool { return t.DisabledAt.IsZero() && t.RemovedAt.IsZer
 
 // Pushed reports whether a dispatcher carries its messages out, rather than that it
 // fetches them.
-func (t Target) Pushed() bool { return t.Kind != Relay }
+func (t Target) Pushed() bool { return t.Kind != KindRelay }
 
 // Signing are the secrets with which a message is signed now, the newest first.
 func (t Target) Signing(now time.Time) [][]byte {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/decision"
+	"github.com/placet-dev/placet/delivery"
 	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/run"
 	"github.com/placet-dev/placet/token"
@@ -23,15 +24,18 @@ func (s *Server) Document() ([]byte, error) { return s.document() }
 
 // schemaNames are the names of types in the document that say too little by themselves.
 var schemaNames = map[reflect.Type]string{
-	reflect.TypeFor[decision.Object]():       "Approval",
-	reflect.TypeFor[call.Object]():           "Call",
-	reflect.TypeFor[call.AttemptObject]():    "Attempt",
-	reflect.TypeFor[event.Object]():          "Event",
-	reflect.TypeFor[run.Object]():            "Run",
-	reflect.TypeFor[run.StepObject]():        "Step",
-	reflect.TypeFor[run.ObservationObject](): "Observation",
-	reflect.TypeFor[tool.Object]():           "Tool",
-	reflect.TypeFor[token.Object]():          "Token",
+	reflect.TypeFor[decision.Object]():         "Approval",
+	reflect.TypeFor[call.Object]():             "Call",
+	reflect.TypeFor[call.AttemptObject]():      "Attempt",
+	reflect.TypeFor[event.Object]():            "Event",
+	reflect.TypeFor[run.Object]():              "Run",
+	reflect.TypeFor[run.StepObject]():          "Step",
+	reflect.TypeFor[run.ObservationObject]():   "Observation",
+	reflect.TypeFor[tool.Object]():             "Tool",
+	reflect.TypeFor[token.Object]():            "Token",
+	reflect.TypeFor[delivery.Object]():         "WakeTarget",
+	reflect.TypeFor[delivery.DeliveryObject](): "Delivery",
+	reflect.TypeFor[delivery.AttemptObject]():  "DeliveryAttempt",
 }
 
 func schemaName(t reflect.Type, hint string) string {
@@ -66,7 +70,7 @@ var refusedWith = map[string][]int{
 	"callTool": {404, 410, 422, 429}, "reserveCall": {404, 410, 422, 429}, "confirmCall": {422}, "withdrawCall": {410},
 	"decide": {410, 413, 422}, "withdraw": {410},
 	"startJob": {404, 429}, "ask": {429}, "resolve": {410, 422}, "withdrawQuestion": {410, 413},
-	"events": {404},
+	"events": {404}, "addWakeTarget": {404, 429}, "addJobWakeTarget": {429}, "registerRelay": {404, 429}, "pollRelay": {404, 409}, "ackRelay": {404}, "releaseRelay": {404},
 }
 
 // statusesOf are those with which an operation may refuse or fail.

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/placet-dev/placet/call"
+	"github.com/placet-dev/placet/delivery"
 	"github.com/placet-dev/placet/job"
 	"github.com/placet-dev/placet/txn"
 )
@@ -27,12 +28,13 @@ var (
 	storeAnswers = prometheus.NewDesc("placet_store_answers", "1: the store was read for the figures that come from it; 0: it did not answer, and they are left out.", nil, nil)
 	pending      = prometheus.NewDesc("placet_pending", "Decisions that wait for a person.", []string{"type"}, nil)
 	unspent      = prometheus.NewDesc("placet_approved_not_run", "Yeses that nobody has acted on, by what waits on them.", []string{"owner"}, nil)
+	deliveries   = prometheus.NewDesc("placet_deliveries", "Deliveries that have not arrived, by status.", []string{"status"}, nil)
 	jobCount     = prometheus.NewDesc("placet_jobs", "Jobs, by status.", []string{"status"}, nil)
 )
 
 // Describe is prometheus.Collector's.
 func (f figures) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{storeAnswers, pending, unspent, jobCount} {
+	for _, d := range []*prometheus.Desc{storeAnswers, pending, unspent, jobCount, deliveries} {
 		to <- d
 	}
 }
@@ -41,6 +43,7 @@ func (f figures) Describe(to chan<- *prometheus.Desc) {
 type counted struct {
 	approvals, calls, runs int64
 	jobs                   job.Counts
+	deliveries             map[delivery.Status]int64
 }
 
 // Collect is prometheus.Collector's.
@@ -62,6 +65,11 @@ func (f figures) Collect(to chan<- prometheus.Metric) {
 	for _, s := range job.Statuses() {
 		one(jobCount, n.jobs.ByStatus[s], string(s))
 	}
+	for _, s := range delivery.Statuses() {
+		if s != delivery.Delivered {
+			one(deliveries, n.deliveries[s], string(s))
+		}
+	}
 }
 
 func (f figures) read() (n counted, err error) {
@@ -80,6 +88,13 @@ func (f figures) read() (n counted, err error) {
 	}
 	err = txn.View(ctx, f.store, func(tx job.Tx) error {
 		n.jobs, err = tx.CountJobs(f.space)
+		return err
+	})
+	if err != nil {
+		return n, err
+	}
+	err = txn.View(ctx, f.store, func(tx delivery.Tx) error {
+		n.deliveries, err = tx.CountDeliveries(f.space)
 		return err
 	})
 	return n, err

@@ -26,6 +26,7 @@ type known struct {
 	ids     map[string][]string
 	digests map[string]string
 	cursors []string
+	tokens  map[string]string // of leases, by delivery
 }
 
 func knownOf(s seeds) known {
@@ -33,7 +34,9 @@ func knownOf(s seeds) known {
 		ids: map[string][]string{
 			id.Call: {s.call, s.held, s.done}, id.Approval: {s.approval, s.runApproval}, id.Run: {s.run, s.granted, s.doneRun},
 			id.Job: {s.job, s.queued, s.doneJob}, id.Question: {s.question, s.answered}, id.Token: {s.token},
+			id.Target: {s.target, s.relay}, id.Delivery: {s.dead, s.fetched},
 		},
+		tokens:  map[string]string{s.fetched: s.leaseToken},
 		digests: map[string]string{s.approval: s.digest, s.runApproval: s.runDigest},
 		cursors: []string{s.cursor},
 	}
@@ -41,7 +44,7 @@ func knownOf(s seeds) known {
 
 // learn takes in what an answer tells of new things.
 func (k *known) learn(r reply) {
-	for _, key := range []string{"call_id", "approval_id", "run_id", "job_id", "decision_id"} {
+	for _, key := range []string{"call_id", "approval_id", "run_id", "job_id", "decision_id", "target_id", "delivery_id"} {
 		v := r.get(key)
 		i := strings.IndexByte(v, '_') + 1
 		if list := k.ids[v[:i]]; id.Has(v[:i], v) && len(list) < 20 && !slices.Contains(list, v) {
@@ -97,6 +100,9 @@ func (m *maker) request(o operation) made {
 		r.body = oneOf(m, bodies(o, m.c.schemas, strings.Repeat("[", 3000))...)
 	case o.ID == "reserveCall" && m.good: // no schema says what goes together
 		r.body = oneOf(m, `{"tool":"refund","args":{"order":"o"}}`, `{"tool":"look_up","args":{"order":"o"},"run_id":"r1"}`, `{"call_id":`+quoted(m.id(id.Call))+"}")
+	case strings.HasSuffix(o.ID, "WakeTarget") && strings.HasPrefix(o.ID, "add") && m.good:
+		r.body = oneOf(m, `{"type":"webhook","url":"https://example.com/hook"`, `{"type":"command","command":["true"],"events":["completed"]`, `{"type":"relay","name":"a"`) +
+			oneOf(m, "", `,"max_attempts":3`, `,"job_id":`+quoted(m.id(id.Job))) + "}"
 	default:
 		r.body = m.value("", o.RequestBody.Content["application/json"].Schema, subject)
 	}
@@ -129,6 +135,10 @@ func prefixOf(o operation, variable string) string {
 		return id.Run
 	case strings.HasPrefix(o.path, "/v1/tokens/"):
 		return id.Token
+	case strings.HasPrefix(o.path, "/v1/wake-targets/"):
+		return id.Target
+	case strings.HasPrefix(o.path, "/v1/deliveries/"):
+		return id.Delivery
 	}
 	return ""
 }
@@ -145,7 +155,7 @@ func (m *maker) pathID(o operation, variable string) (v string, plain bool) {
 	case !m.slips(.5):
 		return m.id(p), true
 	case m.chance(.4):
-		return m.id(oneOf(m, id.Call, id.Approval, id.Run, id.Job, id.Question, id.Token)), true
+		return m.id(oneOf(m, id.Call, id.Approval, id.Run, id.Job, id.Question, id.Token, id.Target, id.Delivery)), true
 	case m.chance(.4):
 		return unknown(m.id(p)), true
 	case m.chance(.5):
@@ -213,6 +223,8 @@ func (m *maker) param(p parameter) string {
 		return m.id(id.Job)
 	case "run_id":
 		return oneOf(m, "r1", m.id(id.Run))
+	case "target_id":
+		return m.id(id.Target)
 	}
 	return oneOf(m, "train", "a", "x")
 }
@@ -324,6 +336,20 @@ func (m *maker) meant(name, subject string) (string, bool) {
 		return quoted(m.id(id.Job)), true
 	case "decision_id":
 		return quoted(m.id(id.Question)), true
+	case "delivery_id":
+		return quoted(oneOf(m, m.ids.ids[id.Delivery][1], m.id(id.Delivery))), true
+	case "lease_token":
+		return quoted(oneOf(m, m.ids.tokens[m.ids.ids[id.Delivery][1]], "forged")), true
+	case "events":
+		return oneOf(m, `["completed"]`, `["decision_requested","output:x"]`, `["run.finished"]`, `[]`, `["job.output"]`), true
+	case "url":
+		return oneOf(m, `"https://example.com/hook"`, `""`), true
+	case "secret":
+		return oneOf(m, `"whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="`, `"whsec_x"`, `""`), true
+	case "type":
+		return quoted(oneOf(m, "webhook", "command", "relay", "slack", "pigeon")), true
+	case "max_attempts", "retry_delay_seconds", "max_age_seconds":
+		return "3", true
 	case "after":
 		return quoted(m.cursor()), true
 	case "types":

@@ -17,6 +17,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/placet-dev/placet/decision"
+	"github.com/placet-dev/placet/delivery"
+	"github.com/placet-dev/placet/internal/id"
 	"github.com/placet-dev/placet/job"
 	"github.com/placet-dev/placet/token"
 	"github.com/placet-dev/placet/txn"
@@ -26,10 +28,10 @@ import (
 // They are words that programs compare: one that is new is added here on purpose.
 var reasons = []string{
 	"already_decided", "approval_changed", "approval_expired", "approval_hash", "at_work", "body_too_large", "call_conflict", "call_running", "choice_conflict",
-	"claim_lost", "client_gone", "commit_unknown", "cross_site", "expired", "flow_run", "forbidden", "invalid_arguments", "key_conflict", "lease_lost",
+	"claim_lost", "client_gone", "commit_unknown", "cross_site", "delivery_state", "expired", "flow_run", "forbidden", "invalid_arguments", "key_conflict", "lease_lost",
 	"malformed", "method_not_allowed", "moved", "no_agent", "no_jobs", "no_route", "no_runs", "no_slot", "no_tool", "not_committed", "not_found", "not_offered", "not_pending", "not_ready",
 	"request_timeout", "restored", "run_ended", "run_leased", "run_state", "runner_not_reached", "runner_refused", "schema_newer", "self_decision", "shutdown", "stopped", "store_busy",
-	"store_unreadable", "too_large", "too_many_pending", "unauthenticated", "unknown_cursor", "unknown_host", "unknown_tool", "unsupported_media_type",
+	"store_unreadable", "too_large", "too_many_pending", "too_many_targets", "unauthenticated", "unknown_cursor", "unknown_host", "unknown_tool", "unsupported_media_type",
 	"usage", "view_too_long", "withdrawn",
 }
 
@@ -181,12 +183,37 @@ func (p *prober) stored() string {
 	if err != nil {
 		p.t.Fatal(err)
 	}
+	p.storedTargets(&b)
 	for _, t := range ts {
 		if t.JobID == "" { // those of jobs come when they are launched
 			fmt.Fprintf(&b, "%s %t\n", t.ID, t.RevokedAt.IsZero())
 		}
 	}
 	return b.String()
+}
+
+// storedTargets writes down what may not change by itself: only a client claims here.
+func (p *prober) storedTargets(b *strings.Builder) {
+	p.t.Helper()
+	err := txn.View(p.t.Context(), p.st, func(tx delivery.Tx) error {
+		ts, err := tx.Targets(delivery.TargetQuery{Space: "main", Limit: 500})
+		if err != nil {
+			return err
+		}
+		for _, t := range ts {
+			fmt.Fprintf(b, "%s %d %x\n", t.ID, t.Version, t.Secret)
+		}
+		ds, err := tx.Deliveries(delivery.Query{Space: "main", TargetID: p.ids.ids[id.Target][1], Limit: 500})
+		for _, d := range ds {
+			if d.Status != delivery.Pending { // those come with the events of jobs
+				fmt.Fprintf(b, "%s %s %d %d\n", d.ID, d.Status, d.Attempts, d.Fence)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		p.t.Fatal(err)
+	}
 }
 
 func (p *prober) decisions(tx decision.Tx) (all []decision.Decision, err error) {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/placet-dev/placet/call"
+	"github.com/placet-dev/placet/delivery"
 	"github.com/placet-dev/placet/httpapi"
 	"github.com/placet-dev/placet/job"
 	"github.com/placet-dev/placet/run"
@@ -113,6 +114,7 @@ func setup(t testing.TB, change ...func(*httpapi.Config)) *world {
 		w.resumed = append(w.resumed, r.ID)
 		return nil
 	}}
+	c.Channels = delivery.Channels{delivery.KindWebhook: anywhere{}, delivery.KindCommand: anywhere{}}
 	w.http = httptest.NewUnstartedServer(nil)
 	c.Hosts = []string{w.http.Listener.Addr().String()}
 	for _, f := range change {
@@ -170,6 +172,13 @@ func (r reply) read(text []byte) reply {
 	r.text = string(text)
 	_ = json.Unmarshal(text, &r.body)
 	return r
+}
+
+// into reads the answer as what it is.
+func (r reply) into(v any) {
+	if err := json.Unmarshal([]byte(r.text), v); err != nil {
+		panic(err)
+	}
 }
 
 func (r reply) get(key string) string {
@@ -302,4 +311,13 @@ func (w *world) endJobs(ctx context.Context) {
 		})
 	}
 	all.Wait()
+}
+
+// anywhere is a way to any target; nothing is sent in these tests.
+type anywhere struct{}
+
+func (anywhere) Check(delivery.Target) error { return nil }
+
+func (anywhere) Send(context.Context, delivery.Message) delivery.Outcome {
+	return delivery.Outcome{Result: delivery.NotSent}
 }

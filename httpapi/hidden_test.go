@@ -15,7 +15,7 @@ func unknown(id string) string {
 	return id[:i] + "-000000000000"
 }
 
-var anyID = regexp.MustCompile(`\b(run|stp|call|apr|dec|job|tok)_[0-9a-f-]{36}`)
+var anyID = regexp.MustCompile(`\b(run|stp|call|apr|dec|job|tok|tgt|dlv)_[0-9a-f-]{36}`)
 
 // What is somebody else's is answered word for word as what is not there, by every
 // operation that names something.

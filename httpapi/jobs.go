@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/placet-dev/placet/delivery"
 	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/fault"
 	"github.com/placet-dev/placet/internal/display"
@@ -36,6 +37,8 @@ type Job struct {
 	Progress         json.RawMessage `json:"progress,omitempty"`
 	PendingDecisions int64           `json:"pending_decisions"`
 	Trigger          *job.Trigger    `json:"trigger,omitempty"`
+	// WakeTargets are those it was started with, in the answer to starting it.
+	WakeTargets []delivery.Object `json:"wake_targets,omitempty" doc:"those it was started with, in the answer to that: their secrets are told this once"`
 }
 
 // jobObject is a job as the caller sees it.
@@ -84,6 +87,7 @@ type Starting struct {
 	TimeoutSeconds int64             `json:"timeout_seconds,omitempty" minimum:"1" maximum:"315360000"`
 	IdempotencyKey string            `json:"idempotency_key,omitempty"`
 	Trigger        *job.Trigger      `json:"trigger,omitempty"`
+	WakeTargets    []delivery.Adding `json:"wake_targets,omitempty" doc:"who is told of its events"`
 }
 
 func (b Starting) check() error {
@@ -323,8 +327,12 @@ func (s *Server) startJob(ctx context.Context, c caller, in *startIn) (*body[Job
 	if err != nil {
 		return nil, err
 	}
-	j, err := s.c.Jobs.Start(ctx, job.Starting{Spec: spec, IdempotencyKey: in.Body.IdempotencyKey, Principal: c.Principal, OwnTrigger: !c.reads()})
-	return answer(c.jobObject(j), err)
+	j, targets, err := s.c.Jobs.StartWaking(ctx, job.Starting{
+		Spec: spec, IdempotencyKey: in.Body.IdempotencyKey, Principal: c.Principal, OwnTrigger: !c.reads(), WakeTargets: in.Body.WakeTargets,
+	})
+	o := c.jobObject(j)
+	o.WakeTargets = startTargets(targets)
+	return answer(o, err)
 }
 
 func (s *Server) listJobs(ctx context.Context, c caller, in *listJobsIn) (*body[Jobs], error) {

@@ -5,10 +5,14 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/placet-dev/placet/delivery"
+	"github.com/placet-dev/placet/httpapi"
 	"github.com/placet-dev/placet/internal/id"
 	"github.com/placet-dev/placet/run"
 	"github.com/placet-dev/placet/token"
+	"github.com/placet-dev/placet/txn"
 )
 
 // seeds are ids of what there is in a world, all of it the agent's.
@@ -26,6 +30,9 @@ type seeds struct {
 	doneJob                string // with output
 	token                  string // good, and nobody's who sends anything
 	cursor                 string // of the job's stream
+	target, relay          string // a webhook and a relay that hear of the job
+	dead, fetched          string // deliveries: to the webhook, and one that the relay holds
+	leaseToken             string // of that one
 }
 
 // seed needs somebody who looks after jobs: loop.
@@ -46,17 +53,57 @@ func (w *world) seed() seeds {
 	s.job = w.want(w.do("agent", "POST", "/v1/jobs", `{"command":["cat"]}`), 201).get("job_id")
 	at := "/v1/jobs/" + s.job
 	w.want(w.do("agent", "POST", at+"/wait", `{"types":["started"]}`), 200, "result", "event")
+	s.target = w.want(w.do("agent", "POST", at+"/wake-targets", `{"type":"webhook","url":"https://example.com/hook"}`), 201).get("target_id")
+	s.relay = w.want(w.do("agent", "POST", "/v1/relay/register", fmt.Sprintf(`{"job_id":%q,"unordered":true}`, s.job)), 201).get("target_id")
 	s.queued = w.want(w.do("agent", "POST", "/v1/jobs", fmt.Sprintf(`{"command":["true"],"trigger":{"job_id":%q,"status":"failed"}}`, s.job)), 201).get("job_id")
 	s.answered = w.want(w.do("agent", "POST", at+"/decision", `{"prompt":"First?"}`), 201).get("decision_id")
 	w.want(w.do("reviewer", "POST", at+"/decision/"+s.answered+"/resolve", `{"choice":"approve"}`), 200)
 	q := w.want(w.do("agent", "POST", at+"/decision", `{"prompt":"Go on?","options":["yes","no"]}`), 201)
 	s.question, s.cursor = q.get("decision_id"), q.get("cursor")
+	s.dead = w.dead(s.target)
+	var got httpapi.FetchedList
+	w.want(w.do("agent", "GET", "/v1/relay/poll?target_id="+s.relay, ""), 200).into(&got)
+	s.fetched, s.leaseToken = got.Deliveries[0].DeliveryID, got.Deliveries[0].LeaseToken
 	t, _, err := token.Create(w.t.Context(), w.st, token.New{Space: "main", Scope: token.Reviewer, Name: "spare"})
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	s.token = t.ID
 	return s
+}
+
+// dead makes the first delivery to a target one that was given up.
+func (w *world) dead(targetID string) string {
+	w.t.Helper()
+	var d delivery.Delivery
+	err := txn.Update(w.t.Context(), w.st, func(tx delivery.Tx) error {
+		t, err := tx.Target(targetID)
+		if err != nil {
+			return err
+		}
+		ds, err := tx.DueOf(t, tx.Now(), 1)
+		if err != nil {
+			return err
+		}
+		d = ds[0]
+		for _, cmd := range []delivery.Command{
+			delivery.Claim{Target: t, Owner: "w", Lease: time.Minute}, delivery.Settle{Target: t, Fence: 1, Outcome: delivery.Outcome{Result: delivery.Refused, Message: "no"}},
+		} {
+			ch, err := d.Step(cmd, tx.Now())
+			if err == nil {
+				_, err = tx.PutDelivery(d, ch)
+			}
+			if err != nil {
+				return err
+			}
+			d = ch.Next
+		}
+		return nil
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return d.ID
 }
 
 // startRun has the agent start a run with a goal that the world's model knows.
@@ -90,6 +137,7 @@ func (s seeds) of(o operation, variable string) string {
 	}
 	seed, ok := map[string]string{
 		id.Question: s.question, id.Call: s.call, id.Approval: s.approval, id.Job: s.job, id.Run: s.run, id.Token: s.token,
+		id.Target: s.target, id.Delivery: s.dead,
 	}[prefixOf(o, variable)]
 	if !ok {
 		panic("nobody knows whose id " + variable + " of " + o.path + " is")

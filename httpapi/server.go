@@ -14,6 +14,7 @@ import (
 
 	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/decision"
+	"github.com/placet-dev/placet/delivery"
 	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/fault"
 	"github.com/placet-dev/placet/job"
@@ -36,6 +37,8 @@ type Config struct {
 	Continue func(ctx context.Context, r run.Run) error
 	// Jobs looks after jobs. Default: there are none.
 	Jobs *job.Supervisor
+	// Channels are the ways to wake targets. Default: none but relays.
+	Channels delivery.Channels
 	// Observer hears of each event after its commit. Default: nobody.
 	Observer event.Observer
 	// Space is the tenant. Default: main.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/placet-dev/placet/decision"
+	"github.com/placet-dev/placet/delivery"
 	"github.com/placet-dev/placet/event"
 )
 
@@ -54,8 +55,6 @@ type Spec struct {
 	Tags      []string      `json:"tags,omitempty"`
 	Timeout   time.Duration `json:"timeout,omitempty"` // whole seconds. Default: 0, no limit
 	Trigger   Trigger       `json:"trigger,omitzero"`  // start when another job has ended so
-	// WakeTargets are kept as given, a JSON list, for whoever delivers.
-	WakeTargets []byte `json:"wake_targets,omitempty"`
 }
 
 // Trigger makes a job wait for the end of another.
@@ -131,13 +130,14 @@ func (j Job) Clone() Job {
 
 func (s Spec) clone() Spec {
 	s.Command, s.SecretEnv, s.Tags = slices.Clone(s.Command), slices.Clone(s.SecretEnv), slices.Clone(s.Tags)
-	s.Env, s.WakeTargets = maps.Clone(s.Env), slices.Clone(s.WakeTargets)
+	s.Env = maps.Clone(s.Env)
 	return s
 }
 
 // Tx is what jobs need of a transaction.
 type Tx interface {
 	decision.Tx
+	delivery.AddTx
 	// Job reads a job and, in a write transaction, locks it; [ErrNotFound], also for
 	// one that is being cleaned up.
 	Job(id string) (Job, error)
@@ -186,4 +186,18 @@ type Query struct {
 	After       string // id of the last one seen
 	Limit       int    // 1 to 500; 0 means 50
 	Prefix      string // of the id
+}
+
+// Stays refuses a root that nothing can hear of any more: [ErrNotFound] where it is not
+// there, [ErrRunState] where it has ended. It is asked in the transaction that adds a
+// wake target.
+func Stays(tx Tx, space, id string) error {
+	j, err := tx.Job(id)
+	switch {
+	case err == nil && j.Space != space:
+		return ErrNotFound.Say("There is no job %s.", id)
+	case err == nil && j.Status.Terminal():
+		return j.errState()
+	}
+	return err
 }

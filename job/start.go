@@ -14,6 +14,7 @@ import (
 
 	"github.com/placet-dev/placet/canon"
 	"github.com/placet-dev/placet/decision"
+	"github.com/placet-dev/placet/delivery"
 	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/internal/id"
 	"github.com/placet-dev/placet/txn"
@@ -34,6 +35,8 @@ type Starting struct {
 	// IdempotencyKey makes a repeat of the same request answer with the first job.
 	IdempotencyKey string
 	Principal      string // who starts it, as proved; empty: not known
+	// WakeTargets hear of this job's events, from its first on.
+	WakeTargets []delivery.Adding
 	// OwnTrigger takes as a trigger only a job that the same principal started: any
 	// other is as if it were not there.
 	OwnTrigger bool
@@ -46,18 +49,32 @@ type Starting struct {
 // Errors, and nothing was made: [ErrUsage], [ErrKeyConflict], [ErrNotFound] for the
 // trigger's job, the store's.
 func (s *Supervisor) Start(ctx context.Context, r Starting) (Job, error) {
+	j, _, err := s.StartWaking(ctx, r)
+	return j, err
+}
+
+// StartWaking is [Supervisor.Start] for whoever has to know the wake targets that were
+// made with the job: this once, their secrets are told. A repeat made none.
+func (s *Supervisor) StartWaking(ctx context.Context, r Starting) (Job, []delivery.Target, error) {
 	if s.misuse != nil {
-		return Job{}, s.misuse
+		return Job{}, nil, s.misuse
 	}
 	j, err := s.prepare(r)
 	if err != nil {
-		return Job{}, err
+		return Job{}, nil, err
+	}
+	targets, err := s.targets(j, r.WakeTargets)
+	if err != nil {
+		return Job{}, nil, err
 	}
 	token, done := launchingNow()
 	defer done()
-	j, made, err := s.create(ctx, j, token, r.OwnTrigger)
+	j, made, err := s.create(ctx, j, targets, token, r.OwnTrigger)
 	if err != nil {
-		return Job{}, err
+		return Job{}, nil, err
+	}
+	if !made {
+		targets = nil
 	}
 	if made && j.Status == Launching {
 		if err := s.launch(context.WithoutCancel(ctx), j); err != nil {
@@ -65,10 +82,29 @@ func (s *Supervisor) Start(ctx context.Context, r Starting) (Job, error) {
 		}
 	}
 	s.poke()
-	return s.stored(context.WithoutCancel(ctx), j.ID)
+	j, err = s.stored(context.WithoutCancel(ctx), j.ID)
+	return j, targets, err
 }
 
-func (s *Supervisor) create(ctx context.Context, j Job, token string, own bool) (got Job, made bool, err error) {
+// maxStartTargets bounds how many wake targets a job is started with.
+const maxStartTargets = 20
+
+func (s *Supervisor) targets(j Job, as []delivery.Adding) ([]delivery.Target, error) {
+	if len(as) > maxStartTargets {
+		return nil, ErrUsage.Say("The job has %d wake targets; the limit is %d.", len(as), maxStartTargets)
+	}
+	targets := make([]delivery.Target, len(as))
+	for i, a := range as {
+		t, err := s.conf.Channels.Target(j.Space, j.Stream(), j.Principal, a)
+		if err != nil {
+			return nil, err
+		}
+		targets[i] = t
+	}
+	return targets, nil
+}
+
+func (s *Supervisor) create(ctx context.Context, j Job, targets []delivery.Target, token string, own bool) (got Job, made bool, err error) {
 	for range 3 {
 		err = s.update(ctx, func(tx Tx) error {
 			got, made = Job{}, false
@@ -88,6 +124,11 @@ func (s *Supervisor) create(ctx context.Context, j Job, token string, own bool) 
 				}
 			}
 			made = true
+			for i := range targets {
+				if err := delivery.Add(tx, &targets[i]); err != nil {
+					return err
+				}
+			}
 			got, err = s.insert(tx, j, token)
 			return err
 		})
@@ -182,7 +223,10 @@ func (s *Supervisor) prepare(r Starting) (Job, error) {
 	if spec.Cwd == "" {
 		spec.Cwd = home()
 	}
-	whole, err := json.Marshal(spec)
+	whole, err := json.Marshal(struct {
+		Spec
+		WakeTargets []delivery.Adding `json:"wake_targets,omitempty"`
+	}{spec, r.WakeTargets})
 	if err != nil {
 		return Job{}, ErrUsage.Say("The job cannot be encoded.").Because(err)
 	}
@@ -250,8 +294,6 @@ func checkSpec(s Spec) error {
 		return ErrUsage.Say("The trigger's status is %q.", s.Trigger.Status).Hint("It is completed, failed, timeout, cancelled or orphaned.")
 	case s.Trigger.JobID == "" && s.Trigger.Status != "":
 		return ErrUsage.Say("The trigger names no job.")
-	case s.WakeTargets != nil && !isList(s.WakeTargets):
-		return ErrUsage.Say("The wake targets are not a JSON list.")
 	}
 	for _, t := range append(append(slices.Clone(s.Command), s.Shell, s.Cwd, s.Trigger.JobID), s.SecretEnv...) {
 		if !txn.IsText(t) {
@@ -265,11 +307,6 @@ func checkSpec(s Spec) error {
 		}
 	}
 	return checkEnv(s)
-}
-
-func isList(b []byte) bool {
-	var list []json.RawMessage
-	return json.Unmarshal(b, &list) == nil && list != nil
 }
 
 // reserved are variables that a launch sets itself.

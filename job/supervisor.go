@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/placet-dev/placet/delivery"
 	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/internal/id"
 	"github.com/placet-dev/placet/txn"
@@ -38,6 +39,9 @@ type Config struct {
 	Environ func(context.Context, Job) (map[string]string, error)
 	// Observer hears of each event after its commit. Default: nobody.
 	Observer event.Observer
+	// Channels are the ways to wake targets that jobs are started with. Default: none
+	// but relays.
+	Channels delivery.Channels
 	// Alive is told as [Supervisor.Loop] gets on: after each job that it looked at, and
 	// after each pass. One that is told nothing for long hangs. Default: nobody.
 	Alive func()

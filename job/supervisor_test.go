@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/placet-dev/placet/decision"
+	"github.com/placet-dev/placet/delivery"
 	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/job"
 	"github.com/placet-dev/placet/token"
@@ -28,21 +29,21 @@ func TestStartIsChecked(t *testing.T) {
 		return r
 	}
 	for name, r := range map[string]job.Starting{
-		"nothing to run":     {},
-		"two things to run":  with(func(r *job.Starting) { r.Command = []string{"true"} }),
-		"an empty program":   {Spec: job.Spec{Command: []string{""}}},
-		"NUL":                with(func(r *job.Starting) { r.Shell = "a\x00" }),
-		"a relative folder":  with(func(r *job.Starting) { r.Cwd = "here" }),
-		"half a second":      with(func(r *job.Starting) { r.Timeout = time.Second / 2 }),
-		"less than no time":  with(func(r *job.Starting) { r.Timeout = -time.Second }),
-		"no such status":     with(func(r *job.Starting) { r.Trigger = job.Trigger{JobID: "job_1", Status: "running"} }),
-		"a trigger of none":  with(func(r *job.Starting) { r.Trigger = job.Trigger{Status: job.Failed} }),
-		"a bad variable":     with(func(r *job.Starting) { r.Env = map[string]string{"A=B": "c"} }),
-		"our own variable":   with(func(r *job.Starting) { r.Env = map[string]string{"PLACET_TOKEN": "c"} }),
-		"no list of targets": with(func(r *job.Starting) { r.WakeTargets = []byte(`{}`) }),
-		"a long name":        with(func(r *job.Starting) { r.Name = strings.Repeat("n", job.MaxName+1) }),
-		"an empty tag":       with(func(r *job.Starting) { r.Tags = []string{""} }),
-		"too much":           with(func(r *job.Starting) { r.Env = map[string]string{"A": strings.Repeat("x", job.MaxSpec)} }),
+		"nothing to run":    {},
+		"two things to run": with(func(r *job.Starting) { r.Command = []string{"true"} }),
+		"an empty program":  {Spec: job.Spec{Command: []string{""}}},
+		"NUL":               with(func(r *job.Starting) { r.Shell = "a\x00" }),
+		"a relative folder": with(func(r *job.Starting) { r.Cwd = "here" }),
+		"half a second":     with(func(r *job.Starting) { r.Timeout = time.Second / 2 }),
+		"less than no time": with(func(r *job.Starting) { r.Timeout = -time.Second }),
+		"no such status":    with(func(r *job.Starting) { r.Trigger = job.Trigger{JobID: "job_1", Status: "running"} }),
+		"a trigger of none": with(func(r *job.Starting) { r.Trigger = job.Trigger{Status: job.Failed} }),
+		"a bad variable":    with(func(r *job.Starting) { r.Env = map[string]string{"A=B": "c"} }),
+		"our own variable":  with(func(r *job.Starting) { r.Env = map[string]string{"PLACET_TOKEN": "c"} }),
+		"no such target":    with(func(r *job.Starting) { r.WakeTargets = []delivery.Adding{{Type: "pigeon"}} }),
+		"a long name":       with(func(r *job.Starting) { r.Name = strings.Repeat("n", job.MaxName+1) }),
+		"an empty tag":      with(func(r *job.Starting) { r.Tags = []string{""} }),
+		"too much":          with(func(r *job.Starting) { r.Env = map[string]string{"A": strings.Repeat("x", job.MaxSpec)} }),
 	} {
 		if _, err := w.s.Start(w.ctx, r); !errors.Is(err, job.ErrUsage) {
 			t.Errorf("%s: %v", name, err)

@@ -2,10 +2,8 @@ package job
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/placet-dev/placet/event"
@@ -52,29 +50,20 @@ type Waited struct {
 	Cursor event.Cursor
 }
 
-// outputPrefix marks the name of a printed event among the types of a wait.
-const outputPrefix = "output:"
-
-var lifecycle = []event.Type{
-	event.JobQueued, event.JobStarted, event.JobCompleted, event.JobFailed, event.JobTimeout, event.JobCancelled, event.JobOrphaned,
-	event.JobPaused, event.JobUnpaused, event.LogTruncated, event.LogCaptureFailed, event.OutputDropped,
-	event.DecisionRequested, event.DecisionResolved, event.DecisionWithdrawn, event.DecisionExpired,
-}
-
 // ends are the types of the event that ends a job.
 var ends = []event.Type{event.JobCompleted, event.JobFailed, event.JobTimeout, event.JobCancelled, event.JobOrphaned}
 
 // Lifecycle lists the types of a job's events that are not printed.
-func Lifecycle() []event.Type { return slices.Clone(lifecycle) }
+func Lifecycle() []event.Type { return event.JobTypes() }
 
 // CheckTypes refuses words that no event of a job has: [ErrUsage]. Wake targets use
 // the same words.
 func CheckTypes(types []string) error {
 	for _, t := range types {
-		if name, ok := strings.CutPrefix(t, outputPrefix); ok && name != "" && txn.IsText(name) {
+		if _, ok := event.OutputName(t); ok {
 			continue
 		}
-		if !slices.Contains(lifecycle, event.Type(t)) {
+		if !slices.Contains(event.JobTypes(), event.Type(t)) {
 			return ErrUsage.Say("No event of a job is of type %q.", t).Hint("Write a lifecycle type, or output:NAME for what a job prints.")
 		}
 	}
@@ -189,7 +178,7 @@ func (w *Waiting) matcher() (*matcher, error) {
 	}
 	m := &matcher{jobID: w.JobID, decisionID: w.DecisionID, progress: w.Progress}
 	for _, t := range w.Types {
-		if name, ok := strings.CutPrefix(t, outputPrefix); ok {
+		if name, ok := event.OutputName(t); ok {
 			m.names = append(m.names, name)
 		} else {
 			m.types = append(m.types, event.Type(t))
@@ -207,7 +196,11 @@ func (m *matcher) stops(e event.Event) bool {
 // output:NAME alone, whatever it names.
 func (m *matcher) wants(e event.Event) bool {
 	if e.Type == event.JobOutput {
-		return len(m.names) > 0 && slices.Contains(m.names, named(e))
+		if len(m.names) == 0 {
+			return false
+		}
+		name, ok := e.Printed()
+		return ok && slices.Contains(m.names, name)
 	}
 	if m.decisionID != "" && e.Subject == m.decisionID {
 		switch e.Type {
@@ -219,18 +212,11 @@ func (m *matcher) wants(e event.Event) bool {
 }
 
 func (m *matcher) shows(e event.Event) bool {
-	return m.progress && e.Type == event.JobOutput && named(e) == progressType
-}
-
-// named is the type that a printed event names.
-func named(e event.Event) string {
-	var p struct {
-		Type string `json:"type"`
+	if !m.progress {
+		return false
 	}
-	if json.Unmarshal(e.Payload, &p) != nil {
-		return ""
-	}
-	return p.Type
+	name, ok := e.Printed()
+	return ok && name == progressType
 }
 
 func (m *matcher) result(e event.Event, at event.Cursor) Waited {

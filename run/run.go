@@ -256,3 +256,17 @@ type Query struct {
 	Limit  int    // 1 to 500; 0 means 50
 	Prefix string // of the id
 }
+
+// Stays refuses a root that nothing can hear of any more: [ErrNotFound] where it is not
+// there, [ErrRunState] where it has ended. It is asked in the transaction that adds a
+// wake target.
+func Stays(tx Tx, space, id string) error {
+	r, err := tx.Run(id)
+	switch {
+	case err == nil && r.Space != space:
+		return ErrNotFound.Say("There is no run %s.", id)
+	case err == nil && r.Status.Terminal():
+		return r.errState()
+	}
+	return err
+}

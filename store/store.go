@@ -6,6 +6,7 @@ import (
 
 	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/decision"
+	"github.com/placet-dev/placet/delivery"
 	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/job"
 	"github.com/placet-dev/placet/run"
@@ -18,6 +19,7 @@ type Tx interface {
 	run.Tx // holds call's, decision's and event's
 	token.Tx
 	job.Tx
+	delivery.Tx
 }
 
 // Rows is what a backend implements: rows in, rows out, nothing judged. Every
@@ -121,6 +123,39 @@ type Rows interface {
 	InsertTombstone(h event.Head, space, by string) error
 	// Tombstone is where a stream ended that was cleaned up; found is false if it was not.
 	Tombstone(stream string) (h event.Head, found bool, err error)
+
+	// WakeTargets are those in use that hear of a stream. They are asked for at every
+	// event: a backend keeps those of every stream in memory.
+	WakeTargets(space, stream string) ([]delivery.Target, error)
+	// Target reads one, also one that was removed; delivery.ErrNotFound.
+	Target(id string) (delivery.Target, error)
+	Targets(q delivery.TargetQuery) ([]delivery.Target, error)
+	CountTargets(space, stream string) (global, ofStream, most int64, err error)
+	InsertTarget(t delivery.Target) error
+	// UpdateTarget is guarded by prev's version; false: another writer won.
+	UpdateTarget(prev, next delivery.Target) (bool, error)
+	// InsertDelivery writes a new one, due at once unless it is ordered and an earlier
+	// ordered one of its target and stream has not come to an end.
+	InsertDelivery(d delivery.Delivery) error
+	// Delivery is one; delivery.ErrNotFound.
+	Delivery(id string) (delivery.Delivery, error)
+	Deliveries(q delivery.Query) ([]delivery.Delivery, error)
+	DeliveryAttempts(deliveryID string) ([]delivery.Attempt, error)
+	CountDeliveries(space string) (map[delivery.Status]int64, error)
+	// UpdateDelivery writes what differs, guarded by prev's version, status and fence;
+	// false: another writer won.
+	UpdateDelivery(prev, next delivery.Delivery) (bool, error)
+	// MakeDue makes the first ordered one of a target and stream due that has not come to
+	// its end, unless it is due or claimed.
+	MakeDue(targetID, stream string, now time.Time) error
+	InsertDeliveryAttempt(a delivery.Attempt) error
+	EndDeliveryAttempt(a delivery.Attempt) error
+	DueTargets(now time.Time, after string, limit int) (ids []string, at string, next time.Time, err error)
+	DueOf(t delivery.Target, now time.Time, limit int) ([]delivery.Delivery, error)
+	ClaimsEnded(now time.Time, limit int) ([]delivery.Delivery, error)
+	Moot(after string, limit int) ([]delivery.Delivery, error)
+	Overaged(now time.Time, limit int) ([]delivery.Delivery, error)
+	Settled(subject string) (bool, error)
 
 	// Count reads a counter and, in a write transaction, locks it; Add changes one by n.
 	Count(space, name string) (int64, error)

@@ -31,6 +31,7 @@ type tx struct {
 	// What this transaction has read or written, and so knows as it stands.
 	calls     []call.Call
 	decisions []string // ids
+	hears     hears
 
 	// Room for what most transactions have, so that it is one piece of memory.
 	head1     head
@@ -195,7 +196,10 @@ func (t *tx) insertEvents() (err error) {
 		}
 		es[i].Pos = es[i].Seq
 	}
-	return t.InsertEvents(es)
+	if err := t.InsertEvents(es); err != nil {
+		return err
+	}
+	return t.match(es)
 }
 
 func (t *tx) Head(stream string) (event.Head, error) {

@@ -179,7 +179,7 @@ var groups = []struct {
 	{"begin", "Begin:", []func(*app) *cobra.Command{newDemoCommand, newInitCommand, newConfigCommand, newToolsCommand}},
 	{"call", "Call a tool:", []func(*app) *cobra.Command{newCallCommand, newResumeCommand, newWithdrawCommand}},
 	{"run", "Run an agent:", []func(*app) *cobra.Command{newRunCommand, newRunsCommand, newCancelCommand}},
-	{"job", "Run jobs (with placet serve):", []func(*app) *cobra.Command{newJobCommand, newAskCommand, newDecisionsCommand, newResolveCommand}},
+	{"job", "Run jobs (with placet serve):", []func(*app) *cobra.Command{newJobCommand, newAskCommand, newDecisionsCommand, newResolveCommand, newWakeCommand, newDeliveriesCommand}},
 	{"decide", "Decide:", []func(*app) *cobra.Command{newInboxCommand, newApprovalsCommand, newShowCommand, newApproveCommand, newRejectCommand}},
 	{"record", "The record:", []func(*app) *cobra.Command{newEventsCommand, newVerifyCommand, newCanonCommand, newDigestCommand}},
 	{"operate", "Operate:", []func(*app) *cobra.Command{newServeCommand, newMCPCommand, newTokenCommand, newDBCommand, newDoctorCommand, newVersionCommand}},

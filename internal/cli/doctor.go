@@ -12,6 +12,7 @@ import (
 
 	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/decision"
+	"github.com/placet-dev/placet/delivery"
 	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/internal/config"
 	"github.com/placet-dev/placet/run"
@@ -137,6 +138,9 @@ func (a *app) lookStore(ctx context.Context, f *findings, conf *config.Config) {
 	defer st.Close()
 	if err := lookWork(ctx, f, st, conf); err != nil {
 		f.failed("work", err)
+	}
+	if err := lookDeliveries(ctx, f, st); err != nil {
+		f.failed("deliveries", err)
 	}
 }
 
@@ -344,4 +348,32 @@ func lookGrants(f *findings, granted []decision.Decision, conf *config.Config) {
 			f.attention("changed tool", "%s is approved, and the tool %s has changed since: resuming asks again", d.ID, d.Tool)
 		}
 	}
+}
+
+// lookDeliveries counts what was given up, and tells of targets that are disabled.
+func lookDeliveries(ctx context.Context, f *findings, st *store.Store) error {
+	var n map[delivery.Status]int64
+	var targets []delivery.Target
+	err := txn.View(ctx, st, func(tx delivery.Tx) (err error) {
+		if n, err = tx.CountDeliveries(event.MainSpace); err != nil {
+			return err
+		}
+		targets, err = tx.Targets(delivery.TargetQuery{Space: event.MainSpace, Limit: listed})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, t := range targets {
+		if !t.DisabledAt.IsZero() {
+			f.attention("wake target", "%s is disabled: %s Put it in use again with placet wake enable %s.", t.ID, t.Disabled, t.ID)
+		}
+	}
+	if dead := n[delivery.Dead]; dead > 0 {
+		f.attention("deliveries", "%s given up: placet deliveries --status dead lists them, placet deliveries retry tries one again", count(int(dead), "was", "were"))
+		return nil
+	}
+	open := n[delivery.Pending] + n[delivery.Dispatching] + n[delivery.Retrying]
+	f.ok("deliveries", "%s on the way, none given up", count(int(open), "is", "are"))
+	return nil
 }

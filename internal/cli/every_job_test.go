@@ -7,7 +7,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
+	"github.com/placet-dev/placet/delivery"
 	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/httpapi"
 	"github.com/placet-dev/placet/job"
@@ -20,6 +22,8 @@ type hostileJobs struct {
 	*served
 	job, failed, ended string
 	pending, answered  string
+	target, relay      string // both hear of the job
+	dead               string // a delivery to the target
 }
 
 func newHostileJobs(t *testing.T) *hostileJobs {
@@ -58,7 +62,15 @@ func newHostileJobs(t *testing.T) *hostileJobs {
 		must(err)
 		return q.DecisionID
 	}
+	told, err := c.AddWakeTarget(ctx, httpapi.Waking{JobID: h.job, Adding: delivery.Adding{
+		Type: delivery.KindCommand, Command: []string{"sh", "-c", `printf %s "$0" >&2; exit 1`, hostile}, Name: "name" + hostile, MaxAttempts: 1,
+	}})
+	must(err)
+	relay, err := c.AddWakeTarget(ctx, httpapi.Waking{JobID: h.job, Adding: delivery.Adding{Type: delivery.KindRelay, Name: "name" + hostile}})
+	must(err)
+	h.target, h.relay = told.TargetID, relay.TargetID
 	h.pending, h.answered = ask(h.job), ask(h.ended)
+	h.dead = h.given(c, h.target)
 	input, err := json.Marshal(map[string]string{"n" + hostile: hostile})
 	must(err)
 	_, err = h.client(token.Reviewer, "rev").Resolve(ctx, h.ended, h.answered, httpapi.Resolving{
@@ -68,6 +80,21 @@ func newHostileJobs(t *testing.T) *hostileJobs {
 	_, err = c.StopJob(ctx, h.ended, httpapi.Stopping{By: "by" + hostile, KillAfterSeconds: 1})
 	must(err)
 	return h
+}
+
+// given waits until a delivery to a target was given up.
+func (h *hostileJobs) given(c *httpapi.Client, targetID string) string {
+	h.t.Helper()
+	for {
+		l, err := c.Deliveries(h.t.Context(), httpapi.DeliveryQuery{TargetID: targetID, Status: delivery.Dead})
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		if len(l.Deliveries) > 0 {
+			return l.Deliveries[0].DeliveryID
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
 }
 
 // Whatever a job is called, prints and asks, no command obeys it: in a pipe, at a
@@ -130,6 +157,25 @@ func TestNoCommandOfJobsObeysText(t *testing.T) {
 		{"resolve", h.pending, "yes" + hostile, "--input", "{" + hostile},
 		{"resolve", "dec_" + sly, "x"},
 		{"withdraw", h.answered, "--by", "by" + hostile},
+		{"wake", "list"},
+		{"wake", "show", h.target},
+		{"wake", "show", h.relay},
+		{"wake", "enable", h.target},
+		{"wake", "rotate", h.target},
+		{"wake", "add", "--job", h.job, "--relay", "--name", "name" + hostile},
+		{"wake", "add", "--job", h.failed, "--relay"},
+		{"wake", "add", "--url", "https://x" + hostile},
+		{"show", h.target},
+		{"show", h.dead},
+		{"deliveries"},
+		{"deliveries", "--status", "dead"},
+		{"deliveries", "--target", h.target, "--job", h.job},
+		{"deliveries", "--status", "x" + hostile},
+		{"deliveries", "show", h.dead},
+		{"deliveries", "retry", h.dead, "--by", "by" + hostile},
+		{"deliveries", "show", "dlv_" + sly},
+		{"doctor"},
+		{"wake", "remove", h.relay},
 		{"token", "list"},
 	} {
 		for _, globals := range [][]string{nil, {"--json"}} {

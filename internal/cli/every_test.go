@@ -146,6 +146,8 @@ func newEvery(t *testing.T) *every {
 		"JOB":        {"job_1", "job_" + hostile},
 		"PROMPT":     {"go on?" + hostile},
 		"DECISION":   {"dec_" + hostile},
+		"TARGET":     {"tgt_" + hostile, "tgt_" + sly},
+		"DELIVERY":   {"dlv_" + hostile, "dlv_" + sly},
 		"CHOICE":     {"yes" + hostile},
 		"TEXT":       {"text" + hostile},
 		"TOOL":       {"vault", "vault_fails", "vault_open", "strict", "web", hostile},
@@ -333,6 +335,15 @@ func (e *every) lines(t *testing.T, c *cobra.Command) [][]string {
 	}
 	if strings.Contains(c.Use, " -- CMD") && !has("goal") {
 		lines = [][]string{{"--", "sh", "-c", "x" + hostile}, {"--env", "x" + hostile, "--", "true"}, {"--secret-env", "x" + hostile, "--", "true"}}
+	}
+	if has("relay") {
+		lines = [][]string{
+			{"--url", "http://x" + hostile, "--header", "Authorization: " + marker},
+			{"--url", "https://example.com", "--header", "x" + hostile},
+			{"--relay", "--name", "n" + hostile, "--event", "e" + hostile},
+			{"--run", "run_" + hostile, "--", "sh", "x" + hostile},
+			{"--relay", "--url", hostile},
+		}
 	}
 	if has("yes") {
 		lines = each(lines, []string{"--yes"})

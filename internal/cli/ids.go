@@ -7,6 +7,7 @@ import (
 
 	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/decision"
+	"github.com/placet-dev/placet/delivery"
 	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/httpapi"
 	"github.com/placet-dev/placet/internal/id"
@@ -25,6 +26,8 @@ var kinds = []struct{ prefix, name string }{
 	{id.Job, "job"},
 	{id.Question, "question"},
 	{id.Token, "token"},
+	{id.Target, "wake target"},
+	{id.Delivery, "delivery"},
 	{id.Step, "step"},
 	{id.Event, "event"},
 }
@@ -123,7 +126,7 @@ func wholly(given, found string) error {
 }
 
 // listsOf is the command that lists a kind.
-var listsOf = map[string]string{id.Job: "placet job list", id.Question: "placet decisions", id.Token: "placet token list"}
+var listsOf = map[string]string{id.Job: "placet job list", id.Question: "placet decisions", id.Token: "placet token list", id.Target: "placet wake list", id.Delivery: "placet deliveries"}
 
 // anyOfAKind refuses to act on what a bare prefix names: whatever there is.
 func anyOfAKind(given string) error {
@@ -153,6 +156,12 @@ func beginning(ctx context.Context, st *store.Store, prefix, given string) (foun
 			found = append(found, t.ID)
 		}
 		return found, err
+	case id.Target, id.Delivery:
+		err := txn.View(ctx, st, func(tx delivery.Tx) (err error) {
+			found, err = beginningOfDeliveries(tx, prefix, given, limit)
+			return err
+		})
+		return found, err
 	case id.Job, id.Question:
 		err := txn.View(ctx, st, func(tx job.Tx) (err error) {
 			found, err = beginningOfJobs(tx, prefix, given, limit)
@@ -174,6 +183,21 @@ func beginningOfJobs(tx job.Tx, prefix, given string, limit int) (found []string
 	js, err := tx.Jobs(job.Query{Space: event.MainSpace, Prefix: given, Limit: limit})
 	for _, j := range js {
 		found = append(found, j.ID)
+	}
+	return found, err
+}
+
+func beginningOfDeliveries(tx delivery.Tx, prefix, given string, limit int) (found []string, err error) {
+	if prefix == id.Target {
+		ts, err := tx.Targets(delivery.TargetQuery{Space: event.MainSpace, Prefix: given, Limit: limit})
+		for _, t := range ts {
+			found = append(found, t.ID)
+		}
+		return found, err
+	}
+	ds, err := tx.Deliveries(delivery.Query{Space: event.MainSpace, Prefix: given, Limit: limit})
+	for _, d := range ds {
+		found = append(found, d.ID)
 	}
 	return found, err
 }
@@ -223,6 +247,28 @@ func (d reached) questionID(ctx context.Context, given string) (string, error) {
 		l, err := d.Questions(ctx, httpapi.QuestionQuery{Prefix: given, Limit: maxCandidates + 1})
 		for _, q := range l.Decisions {
 			found = append(found, q.DecisionID)
+		}
+		return found, err
+	})
+}
+
+// targetID completes the id of a wake target at a daemon.
+func (d reached) targetID(ctx context.Context, given string) (string, error) {
+	return complete(given, []string{id.Target}, func(string) (found []string, err error) {
+		l, err := d.WakeTargets(ctx, httpapi.WakeTargetQuery{Prefix: given, Limit: maxCandidates + 1})
+		for _, t := range l.WakeTargets {
+			found = append(found, t.TargetID)
+		}
+		return found, err
+	})
+}
+
+// deliveryID completes the id of a delivery at a daemon.
+func (d reached) deliveryID(ctx context.Context, given string) (string, error) {
+	return complete(given, []string{id.Delivery}, func(string) (found []string, err error) {
+		l, err := d.Deliveries(ctx, httpapi.DeliveryQuery{Prefix: given, Limit: maxCandidates + 1})
+		for _, one := range l.Deliveries {
+			found = append(found, one.DeliveryID)
 		}
 		return found, err
 	})

@@ -57,7 +57,7 @@ func (a *app) onJob(fn func(ctx context.Context, d reached, jobID string, rest [
 
 func newJobStartCommand(a *app) *cobra.Command {
 	var b httpapi.Starting
-	var env, secretEnv []string
+	var env, secretEnv, wakes []string
 	c := &cobra.Command{
 		Use:   "start [flags] -- CMD…",
 		Short: "Start a job",
@@ -79,6 +79,9 @@ are given with --env and --secret-env, and a small safe base.`,
 			if b.Env, b.SecretEnv, err = jobVariables(env, secretEnv); err != nil {
 				return err
 			}
+			if b.WakeTargets, err = wakeTargets(wakes); err != nil {
+				return err
+			}
 			j, err := d.StartJob(ctx, b)
 			if err != nil {
 				return err
@@ -92,6 +95,9 @@ are given with --env and --secret-env, and a small safe base.`,
 			}
 			a.sayJob(j)
 			a.sayWhere(theDaemon, d.at)
+			for _, t := range j.WakeTargets {
+				a.say("wake target %s %s", own(t.TargetID), own(t.Secret))
+			}
 			if !j.Status.Terminal() {
 				a.note("Follow it: %s", own(a.withGlobals("job", "tail", "--follow", j.JobID)))
 			}
@@ -105,6 +111,7 @@ are given with --env and --secret-env, and a small safe base.`,
 	f.StringVar(&b.Cwd, "cwd", "", "`DIR` to run in (default this one)")
 	f.StringArrayVar(&env, "env", nil, "a variable, `NAME=VALUE`, or NAME for this shell's; may be repeated")
 	f.StringArrayVar(&secretEnv, "secret-env", nil, "a variable whose value is masked in all output, `NAME` of this shell's; may be repeated")
+	f.StringArrayVar(&wakes, "wake", nil, "a webhook's `URL` that is told of its end and its questions, or a wake target as JSON; may be repeated")
 	f.StringArrayVar(&b.Tags, "tag", nil, "a `WORD` to list it by; may be repeated")
 	return c
 }

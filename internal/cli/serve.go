@@ -18,6 +18,8 @@ type serveCommand struct {
 	hosts    []string
 	grantTTL time.Duration
 	mayOwn   bool
+	private  bool
+	http     bool
 }
 
 func newServeCommand(a *app) *cobra.Command {
@@ -44,6 +46,8 @@ see placet token create.`,
 	f.StringVar(&s.listen, "listen", daemon.DefaultListen, "`ADDRESS` to listen on; beyond loopback put TLS in front of it")
 	f.StringSliceVar(&s.hosts, "host", nil, "further `NAME:PORT` that it goes by; requests for other names are refused")
 	f.DurationVar(&s.grantTTL, "grant-ttl", daemon.DefaultGrantTTL, "how long a yes to what the daemon runs may stay unused, a `TIME` such as 90m")
+	f.BoolVar(&s.private, "wake-private", false, "let webhooks go to private addresses, such as 10.0.0.7")
+	f.BoolVar(&s.http, "wake-http", false, "let webhooks go to http:// addresses beyond this machine")
 	f.BoolVar(&s.mayOwn, "may-own", false, "let principals decide what they asked for themselves")
 	return c
 }
@@ -65,7 +69,7 @@ func (s *serveCommand) run(ctx context.Context) error {
 		s.note("No configuration was found, so there are no tools: run placet init, or give --config FILE.")
 	}
 	return daemon.Serve(ctx, daemon.Config{
-		DB: path, Conf: conf, Listen: s.listen, Hosts: s.hosts, GrantTTL: s.grantTTL, MayOwn: s.mayOwn, Principal: principal(),
+		DB: path, Conf: conf, Listen: s.listen, Hosts: s.hosts, GrantTTL: s.grantTTL, MayOwn: s.mayOwn, WakePrivate: s.private, WakeHTTP: s.http, Principal: principal(),
 		Version: buildVersion().Version, Program: []string{program}, Ready: s.told, Log: s.logger(),
 	})
 }

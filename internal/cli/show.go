@@ -20,7 +20,7 @@ import (
 func newShowCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "show ID",
-		Short: "Show one approval, call, run, job, question or token",
+		Short: "Show one approval, call, run, job, question, wake target, delivery or token",
 		Args:  oneArg("ID", ""),
 		RunE: func(c *cobra.Command, args []string) error {
 			st, err := a.read(c.Context())
@@ -28,7 +28,7 @@ func newShowCommand(a *app) *cobra.Command {
 				return err
 			}
 			defer st.Close()
-			found, err := a.find(c.Context(), st, args[0], id.Approval, id.Call, id.Run, id.Job, id.Question, id.Token)
+			found, err := a.find(c.Context(), st, args[0], id.Approval, id.Call, id.Run, id.Job, id.Question, id.Target, id.Delivery, id.Token)
 			if errors.Is(err, decision.ErrNotFound) {
 				if only := onlyGroups(c.Context(), st, args[0]); only != nil {
 					return only
@@ -39,7 +39,7 @@ func newShowCommand(a *app) *cobra.Command {
 			}
 			prefix, _ := kindOf(found)
 			show := map[string]func(context.Context, *store.Store, string) error{
-				id.Approval: a.showApproval, id.Call: a.showCall, id.Run: a.showRun, id.Job: a.showJob, id.Question: a.showQuestion, id.Token: a.showToken,
+				id.Approval: a.showApproval, id.Call: a.showCall, id.Run: a.showRun, id.Job: a.showJob, id.Question: a.showQuestion, id.Target: a.showTarget, id.Delivery: a.showDelivery, id.Token: a.showToken,
 			}[prefix]
 			return show(c.Context(), st, found)
 		},

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/placet-dev/placet/call"
+	"github.com/placet-dev/placet/delivery"
 	"github.com/placet-dev/placet/internal/config"
 )
 
@@ -37,6 +38,8 @@ type Config struct {
 	Version string
 	// Program starts this program again, for jobs. Default: there are no jobs.
 	Program []string
+	// WakePrivate lets webhooks go to private addresses, WakeHTTP without TLS.
+	WakePrivate, WakeHTTP bool
 	// Every is how often it sweeps and looks for work. Default: 5 s.
 	Every time.Duration
 	// Drain bounds how long it waits for what has begun when it is told to stop; what
@@ -52,8 +55,9 @@ type Config struct {
 	Ready func(Started)
 	Log   *slog.Logger
 
-	atWork int               // how much is at work at once; of tests
-	before func(loop string) // see pulse; of tests
+	channels delivery.Channels // of tests; nil: the real ones
+	atWork   int               // how much is at work at once; of tests
+	before   func(loop string) // see pulse; of tests
 }
 
 // Started is how a daemon that serves is reached.

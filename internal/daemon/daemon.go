@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/placet-dev/placet/call"
+	"github.com/placet-dev/placet/channel/webhook"
+	"github.com/placet-dev/placet/delivery"
 	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/fault"
 	"github.com/placet-dev/placet/httpapi"
@@ -66,9 +68,15 @@ type daemon struct {
 	jobs   *job.Supervisor // nil: there are none
 	api    *httpapi.Server
 	mcp    *mcpserver.Server
-	tcp    net.Listener
-	unix   net.Listener
-	found  Started
+
+	channels   delivery.Channels
+	webhooks   *webhook.Channel // nil where others are used
+	dispatcher *delivery.Dispatcher
+	delivering *pulse
+
+	tcp   net.Listener
+	unix  net.Listener
+	found Started
 
 	sweeping, continuing *loop
 	deciding, jobbing    *pulse // of the follower of decisions, and of the loop over jobs
@@ -106,6 +114,7 @@ func newDaemon(ctx context.Context, c Config, h Home, st *store.Store) (*daemon,
 		return nil, err
 	}
 	d.makeLoops()
+	d.makeDispatcher(hear)
 	if err := errors.Join(d.makeJobs(hear), d.makeAPI(home, hear)); err != nil {
 		d.hangUp()
 		return nil, err
@@ -176,7 +185,7 @@ func (d *daemon) makeJobs(hear event.Observer) error {
 	d.jobbing = newPulse("jobs", passOfJobs, d.c)
 	d.pulses = append(d.pulses, d.jobbing)
 	c := job.Config{
-		Store: d.st, Dir: d.home.JobsDir(), Program: d.c.Program, Environ: d.environ, Observer: hear, Alive: d.jobbing.beat, Log: d.c.Log,
+		Store: d.st, Dir: d.home.JobsDir(), Program: d.c.Program, Environ: d.environ, Channels: d.channels, Observer: hear, Alive: d.jobbing.beat, Log: d.c.Log,
 	}
 	d.jobs = job.NewSupervisor(c)
 	return c.Validate()
@@ -235,7 +244,7 @@ func (d *daemon) listen() (err error) {
 
 func (d *daemon) makeAPI(home token.Token, hear *late) (err error) {
 	d.api, err = httpapi.New(httpapi.Config{
-		Store: d.st, Calls: d.exec, Jobs: d.jobs, Tools: d.c.Conf.Tools, Observer: hear, URL: d.found.URL, Hosts: d.hosts(), MayOwn: d.c.MayOwn,
+		Store: d.st, Calls: d.exec, Jobs: d.jobs, Tools: d.c.Conf.Tools, Channels: d.channels, Observer: hear, URL: d.found.URL, Hosts: d.hosts(), MayOwn: d.c.MayOwn,
 		Home: home.ID, Continue: d.work.resumeRun, Ready: d.ready, Log: d.c.Log,
 	})
 	if err != nil {
@@ -249,6 +258,7 @@ func (d *daemon) makeAPI(home token.Token, hear *late) (err error) {
 			func() float64 { return p.age().Seconds() })
 	}
 	d.api.Gauge("placet_work_under_way", "Calls and runs that the daemon goes on with now.", nil, func() float64 { return float64(len(d.work.slots)) })
+	d.api.Gauge("placet_deliveries_under_way", "Attempts to bring an event to a wake target that are made now.", nil, func() float64 { return float64(d.dispatcher.AtWork()) })
 	d.api.Gauge("placet_work_unserved", "Approved calls and runs that this daemon could not carry out for a minute: tool or agent is missing.", nil,
 		func() float64 { return float64(d.work.unserved.count()) })
 	return nil

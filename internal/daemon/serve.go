@@ -27,7 +27,7 @@ func (d *daemon) serve(ctx context.Context) error {
 		Handler: d.api, ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		ErrorLog: slog.NewLogLogger(d.c.Log.Handler(), slog.LevelDebug),
 	}
-	failed := make(chan error, 3)
+	failed := make(chan error, 4)
 	for _, l := range []net.Listener{d.tcp, d.unix} {
 		if l != nil {
 			go func() { failed <- server.Serve(l) }()
@@ -35,6 +35,7 @@ func (d *daemon) serve(ctx context.Context) error {
 	}
 	working, stop := context.WithCancel(context.Background())
 	loops := d.begin(working, failed)
+	endDeliveries := d.beginDeliveries(failed)
 	err := d.home.tell(d.found.Found)
 	if err == nil {
 		if d.c.Ready != nil {
@@ -45,7 +46,7 @@ func (d *daemon) serve(ctx context.Context) error {
 		case err = <-failed:
 		}
 	}
-	d.putDown(server)
+	d.putDown(server, endDeliveries)
 	stop()
 	d.settle(loops)
 	os.Remove(d.home.foundFile())
@@ -74,7 +75,7 @@ func (d *daemon) begin(ctx context.Context, failed chan<- error) (loops <-chan s
 }
 
 // putDown tells whoever waits, lets nothing new begin, and gives what has begun so long.
-func (d *daemon) putDown(server *http.Server) {
+func (d *daemon) putDown(server *http.Server, endDeliveries func(context.Context) error) {
 	ctx, cancel := context.WithTimeout(context.Background(), d.c.Drain)
 	defer cancel()
 	d.runs.Stop()
@@ -82,7 +83,7 @@ func (d *daemon) putDown(server *http.Server) {
 		d.c.Log.Warn("what was under way has not ended in time; it is left as it stands, to be found", "drain", d.c.Drain)
 	})
 	var all sync.WaitGroup
-	for _, end := range []func(context.Context) error{d.api.Shutdown, d.mcp.Shutdown, d.work.stop, d.runs.Wait, d.exec.Wait} {
+	for _, end := range []func(context.Context) error{endDeliveries, d.api.Shutdown, d.mcp.Shutdown, d.work.stop, d.runs.Wait, d.exec.Wait} {
 		all.Go(func() {
 			if end(ctx) != nil {
 				left()

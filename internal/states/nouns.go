@@ -7,6 +7,7 @@ import (
 
 	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/decision"
+	"github.com/placet-dev/placet/delivery"
 	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/internal/source"
 	"github.com/placet-dev/placet/job"
@@ -21,7 +22,7 @@ type meanings map[string]map[string]string
 
 func readMeanings(root string) (meanings, error) {
 	m := meanings{}
-	for _, t := range []string{"decision.Status", "call.Status", "run.Status", "run.StepStatus", "job.Status"} {
+	for _, t := range []string{"decision.Status", "call.Status", "run.Status", "run.StepStatus", "job.Status", "delivery.Status"} {
 		dir, typ, _ := strings.Cut(t, ".")
 		vs, err := source.Values(filepath.Join(root, dir), typ)
 		if err != nil {
@@ -398,6 +399,65 @@ func jobs(m meanings) machine[job.Job] {
 			{"somebody resumes it", job.Resume{By: "ana"}, noon},
 			{"it asks a question", job.Ask{MaxPending: 9, MaxQuestions: 9}, noon},
 			{"a question is settled", job.Answered{}, noon},
+		},
+	}
+}
+
+func stepDelivery(d delivery.Delivery, cmd any, now time.Time) answer {
+	ch, err := d.Step(cmd.(delivery.Command), now)
+	return answer{string(ch.Next.Status), ch.Next.Status == d.Status, ch.Events, nil, err}
+}
+
+func deliveries(m meanings) machine[delivery.Delivery] {
+	target := delivery.Target{ID: "tgt_1", MaxAttempts: 3, RetryDelay: time.Second, MaxAge: time.Hour}
+	one, gone, off := target, target, target
+	one.MaxAttempts, gone.RemovedAt, off.DisabledAt, off.Disabled = 1, noon, noon, "It is gone."
+	fresh := delivery.Delivery{ID: "dlv_1", TargetID: "tgt_1", Stream: "job:job_1", StreamSeq: 1, Status: delivery.Pending, Due: noon, GivesUpAt: noon.Add(time.Hour)}
+	to := func(cmds ...delivery.Command) delivery.Delivery {
+		d := fresh
+		for _, cmd := range cmds {
+			d = must(d.Step(cmd, noon)).Next
+		}
+		return d
+	}
+	claim := delivery.Claim{Target: target, Owner: "me", Lease: time.Minute}
+	end := func(t delivery.Target, r delivery.Result) delivery.Settle {
+		return delivery.Settle{Target: t, Fence: 1, Outcome: delivery.Outcome{Result: r, Message: "why"}}
+	}
+	again := to(claim, end(target, delivery.Failed))
+	again.Due = noon
+	states := []state[delivery.Delivery]{}
+	for _, d := range []delivery.Delivery{
+		fresh, to(claim), again, to(claim, end(target, delivery.Arrived)), to(claim, end(target, delivery.Refused)), to(delivery.Drop{Message: "why"}),
+	} {
+		states = append(states, state[delivery.Delivery]{string(d.Status), m["delivery.Status"][string(d.Status)], d})
+	}
+	return machine[delivery.Delivery]{
+		title: "Delivery", dir: "delivery", states: states, step: stepDelivery,
+		about: "One event for one wake target (`delivery/step.go`). What is written of an attempt names the fence of its claim. Of an ordered target's stream only the\n" +
+			"first that is not over may be claimed; the end of one makes the next due, in the same transaction.",
+		commands: []command{
+			{"it is claimed", claim, noon},
+			{"it is claimed, its target was removed", delivery.Claim{Target: gone, Lease: time.Minute}, noon},
+			{"it is claimed, its target is disabled", delivery.Claim{Target: off, Lease: time.Minute}, noon},
+			{"it is claimed, what it asks for is settled", delivery.Claim{Target: target, Lease: time.Minute, Settled: true}, noon},
+			{"it is claimed, its root was cleaned up", delivery.Claim{Target: target, Lease: time.Minute, Cleaned: true}, noon},
+			{"it is claimed, too late", claim, late},
+			{"it arrived", end(target, delivery.Arrived), noon},
+			{"the attempt failed", end(target, delivery.Failed), noon},
+			{"the last attempt failed", end(one, delivery.Failed), noon},
+			{"it can never arrive", end(target, delivery.Refused), noon},
+			{"the receiver wants nothing any more", end(target, delivery.Gone), noon},
+			{"nothing was sent", end(target, delivery.NotSent), noon},
+			{"the claim is given back", delivery.Release{Fence: 1}, noon},
+			{"an earlier claim is given back", delivery.Release{}, noon},
+			{"the sweep, the lease lasts", delivery.Reclaim{Target: target}, noon},
+			{"the sweep, the lease ended", delivery.Reclaim{Target: target}, late},
+			{"the sweep, in time", delivery.GiveUp{}, noon},
+			{"the sweep, overdue", delivery.GiveUp{}, late},
+			{"nobody needs it any more", delivery.Drop{Message: "why"}, noon},
+			{"a person tries it again", delivery.Retry{Target: target, By: "ana"}, noon},
+			{"a person tries it again, its target is disabled", delivery.Retry{Target: off, By: "ana"}, noon},
 		},
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/decision"
+	"github.com/placet-dev/placet/delivery"
 	"github.com/placet-dev/placet/fault"
 	"github.com/placet-dev/placet/job"
 	"github.com/placet-dev/placet/run"
@@ -18,7 +19,7 @@ const foreword = `# States
 Written by ` + "`make states`" + ` from the machines themselves; do not edit it. ` + "`internal/states`" + ` gives every command to every state and notes the
 answer, and a test fails where this page is not what comes out.
 
-A machine is the method ` + "`Step`" + ` of a noun: ` + "`decision/step.go`, `call/step.go`, `run/step.go`, `job/step.go`" + `. It is pure: it gets the thing as it stands, a command
+A machine is the method ` + "`Step`" + ` of a noun: ` + "`decision/step.go`, `call/step.go`, `run/step.go`, `job/step.go`, `delivery/step.go`" + `. It is pure: it gets the thing as it stands, a command
 and the time, and answers with the thing as it is to be and the events that tell of it. The transaction that asks writes both or neither.
 
 In the tables a column is a state and a row is something that happens. **→** leads to another state, *stays* is accepted and leaves the
@@ -30,7 +31,7 @@ Where both stand, the change is written and who asked for something else is refu
 var sentinels = []*fault.Error{
 	decision.ErrNotPending, decision.ErrAlreadyDecided, decision.ErrApprovalExpired, decision.ErrRunState, decision.ErrUsage, decision.ErrMoved,
 	decision.ErrChoiceConflict, decision.ErrWithdrawn, decision.ErrExpired, call.ErrLeaseLost, call.ErrRunning, run.ErrRunLeased,
-	job.ErrClaimLost,
+	job.ErrClaimLost, delivery.ErrState,
 }
 
 // broader are reasons that say more here than their sentinel's own sentence.
@@ -53,7 +54,7 @@ func page(root string) (string, error) {
 		return "", err
 	}
 	for _, write := range []func(*paper) error{
-		approvals(values).write, questions(values).write, calls(values).write, runs(values).write, jobs(values).write,
+		approvals(values).write, questions(values).write, calls(values).write, runs(values).write, jobs(values).write, deliveries(values).write,
 	} {
 		if err := write(p); err != nil {
 			return "", err

@@ -38,6 +38,8 @@ type batch struct {
 	touched []string
 	counters
 
+	targetsMoved bool // a closure changed wake targets: what is kept of them is not asked
+
 	err     error // how it ended
 	over    bool  // rolled back by us
 	sent    bool  // COMMIT was sent

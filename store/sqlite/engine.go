@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/placet-dev/placet/internal/migrate"
@@ -26,6 +27,9 @@ type engine struct {
 	watcher *watcher
 	strict  strict
 
+	metaSQL string // by which the writer reads the store's row about itself
+	hears   atomic.Pointer[hearing]
+
 	once  sync.Once // for close
 	ended error
 }
@@ -44,7 +48,7 @@ func openEngine(ctx context.Context, path string, o Options, migrations fs.FS) (
 	if err != nil {
 		return nil, err
 	}
-	e := &engine{path: p.path, o: p.o, schema: int64(len(steps)), file: p.file, clock: clock{wall: p.o.Now}}
+	e := &engine{path: p.path, o: p.o, schema: int64(len(steps)), file: p.file, clock: clock{wall: p.o.Now}, metaSQL: p.metaSQL}
 	e.clock.saw(p.meta.lastAt)
 	e.readers = newReaders(e)
 	e.watcher = newWatcher(e)

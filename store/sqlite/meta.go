@@ -12,10 +12,19 @@ type meta struct {
 	schema, minWriter, minReader int64
 	store                        string
 	epoch, nextSeq, lastAt       int64
+	targets                      int64 // rises with each change of wake targets; only the writer reads it
 	restoredAt, restoredTo       time.Time
 }
 
-var readMetaSQL = `SELECT ` + selected(`schema, min_writer, min_reader, store_id, epoch, next_seq, last_at, restored_at, restored_to`) + ` FROM meta WHERE id = 1`
+const metaColumns = `schema, min_writer, min_reader, store_id, epoch, next_seq, last_at, restored_at, restored_to`
+
+// writerMetaSQL needs the schema that has wake targets.
+var (
+	readMetaSQL   = `SELECT ` + selected(metaColumns) + ` FROM meta WHERE id = 1`
+	writerMetaSQL = `SELECT ` + selected(metaColumns+`, targets`) + ` FROM meta WHERE id = 1`
+)
+
+const hasTargetsSQL = `SELECT count(*) FROM pragma_table_info('meta') WHERE name = 'targets'`
 
 const writeMetaSQL = `
 UPDATE meta SET
@@ -35,12 +44,19 @@ func (m *meta) scan(r row) error {
 		restoredAt: r.time(7),
 		restoredTo: r.time(8),
 	}
+	if len(r.vals) > 9 {
+		m.targets = r.int(9)
+	}
 	return nil
 }
 
 func readMeta(ctx context.Context, c *conn) (m meta, err error) {
+	return readMetaBy(ctx, c, readMetaSQL)
+}
+
+func readMetaBy(ctx context.Context, c *conn, sql string) (m meta, err error) {
 	found := false
-	err = c.query(ctx, readMetaSQL, nil, func(r row) error {
+	err = c.query(ctx, sql, nil, func(r row) error {
 		found = true
 		return m.scan(r)
 	})

@@ -28,6 +28,8 @@ type prepared struct {
 	meta meta
 	seen mark
 
+	metaSQL string // for the writer
+
 	// Nil when opened for reading only.
 	conn *conn
 	lock *lockFiles
@@ -126,6 +128,13 @@ func (p *prepared) open(ctx context.Context, steps []migrate.Step) (err error) {
 	}
 	if err := p.migrate(ctx, steps); err != nil {
 		return err
+	}
+	p.metaSQL = readMetaSQL
+	switch n, err := p.conn.one(ctx, hasTargetsSQL); {
+	case err != nil:
+		return openError(p.path, err)
+	case n == "1":
+		p.metaSQL = writerMetaSQL
 	}
 	return p.findMark()
 }

@@ -193,6 +193,13 @@ func (x rows) Tombstone(stream string) (h event.Head, found bool, err error) {
 
 // What belongs to a job, in the order in which it can go.
 var deleteOfJobSQL = []string{
+	`DELETE FROM delivery_attempt WHERE (delivery_id, n) IN (SELECT a.delivery_id, a.n FROM delivery_attempt AS a
+		JOIN delivery AS d ON d.id = a.delivery_id JOIN job ON d.stream = 'job:' || job.id
+		WHERE job.id = ? AND job.cleaned_at IS NOT NULL LIMIT +?)`,
+	`DELETE FROM delivery WHERE rowid IN (SELECT d.rowid FROM delivery AS d JOIN job ON d.stream = 'job:' || job.id
+		WHERE job.id = ? AND job.cleaned_at IS NOT NULL LIMIT +?)`,
+	`DELETE FROM wake_target WHERE rowid IN (SELECT t.rowid FROM wake_target AS t JOIN job ON t.stream = 'job:' || job.id
+		WHERE job.id = ? AND job.cleaned_at IS NOT NULL LIMIT +?)`,
 	`DELETE FROM event WHERE rowid IN (SELECT e.rowid FROM event AS e JOIN job ON e.stream = 'job:' || job.id
 		WHERE job.id = ? AND job.cleaned_at IS NOT NULL LIMIT +?)`,
 	`DELETE FROM vote WHERE (decision_id, principal) IN (SELECT v.decision_id, v.principal FROM vote AS v

@@ -2,8 +2,11 @@ package sqlite
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"time"
+
+	"github.com/placet-dev/placet/delivery"
 )
 
 const (
@@ -257,7 +260,18 @@ func (w *watcher) news() error {
 	for s := range streams {
 		w.wake(s)
 	}
+	w.wakeDeliveries()
 	return nil
+}
+
+// wakeDeliveries wakes whoever waits for deliveries: others may have written some, or
+// made some due. It is called with mu held.
+func (w *watcher) wakeDeliveries() {
+	for s := range w.of {
+		if strings.HasPrefix(s, delivery.WakePushed) {
+			w.wake(s)
+		}
+	}
 }
 
 func (w *watcher) read(sql string, args []any, each func(row) error) (epoch int64, err error) {

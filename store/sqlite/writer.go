@@ -302,10 +302,10 @@ func later(a, b time.Time) time.Time {
 // judge reads the store's row about itself and decides whether this process may
 // write it: it is not newer than the program, and it did not go back in time.
 func (w *writer) judge(b *batch) (meta, error) {
-	if err := w.before(readMetaSQL); err != nil {
+	if err := w.before(w.e.metaSQL); err != nil {
 		return meta{}, txn.ErrNotCommitted.Because(err)
 	}
-	m, err := readMeta(context.Background(), w.c)
+	m, err := readMetaBy(context.Background(), w.c, w.e.metaSQL)
 	if err != nil || w.c.dead {
 		return m, b.notCommitted(err)
 	}

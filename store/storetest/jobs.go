@@ -35,7 +35,6 @@ func queuedJob() job.Job {
 		Spec: job.Spec{
 			Command: []string{"train", "--epochs", "40"}, Cwd: "/tmp", Env: map[string]string{"A": "b=c"}, SecretEnv: []string{"KEY"},
 			Name: "training", Tags: []string{"gpu", "é"}, Timeout: time.Hour, Trigger: job.Trigger{JobID: "job_0", Status: job.Completed},
-			WakeTargets: []byte(`[{"type":"command"}]`),
 		},
 		Secrets: map[string]string{"KEY": "s"}, Principal: "agent:ana", IdempotencyKey: id.New("key_"), Request: "digest",
 		Status: job.Queued, Paused: true, ExitCode: -1, CreatedAt: moment(0), Epoch: 1, Version: 1,

@@ -1,0 +1,470 @@
+package delivery
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/placet-dev/placet/event"
+	"github.com/placet-dev/placet/txn"
+)
+
+// Limits of a dispatcher's work, unless its configuration says otherwise.
+const (
+	DefaultAtOnce    = 1024 // attempts under way
+	DefaultPerTarget = 32   // of them to one target
+	claimsAtOnce     = 32   // in one transaction, so that others can write soon
+	settlesAtOnce    = 64   // in the same
+	targetsAtOnce    = 64   // looked at in one
+	lookAgain        = time.Second
+	leaseSpare       = 5 * time.Second
+)
+
+// Dispatcher carries pushed deliveries to their targets. Any number of them, in any
+// number of processes, share a store's work: a claim is made by one of them.
+//
+// A target whose last attempt failed gets one attempt at a time, and half of all
+// attempts are kept for the first of each target: neither a slow target nor many of
+// them hold up the others.
+type Dispatcher struct {
+	Store    txn.Store
+	Channels Channels
+	// Owner names this process to people.
+	Owner string
+	// AtOnce bounds the attempts under way, PerTarget those to one target. Defaults: the
+	// constants'.
+	AtOnce, PerTarget int
+	// Drain bounds how long attempts may go on once [Dispatcher.Loop] is told to end.
+	// What takes longer is cut off and tried again by the next process. Default: 5 s.
+	Drain time.Duration
+	// Observer hears of each event after its commit. Default: nobody.
+	Observer event.Observer
+	// Alive is called each time round. Default: nothing is.
+	Alive func()
+	// Log gets what nobody else is told. Default: slog.Default().
+	Log *slog.Logger
+
+	mu      sync.Mutex
+	atWork  int
+	targets map[string]*lane
+}
+
+// lane is what a dispatcher knows of a target.
+type lane struct {
+	atWork  int
+	failing bool
+	ended   time.Time // the last attempt
+}
+
+// sent is an attempt that has ended.
+type sent struct {
+	d       Delivery // as it was claimed
+	t       Target
+	out     Outcome
+	unknown bool // it was cut off by our own end: nothing is known of it
+	tries   int
+}
+
+// claimed is an attempt to make.
+type claimed struct {
+	d Delivery
+	t Target
+	e event.Event
+}
+
+func (d *Dispatcher) defaults() {
+	if d.AtOnce == 0 {
+		d.AtOnce = DefaultAtOnce
+	}
+	if d.PerTarget == 0 {
+		d.PerTarget = DefaultPerTarget
+	}
+	if d.Drain == 0 {
+		d.Drain = 5 * time.Second
+	}
+	if d.Alive == nil {
+		d.Alive = func() {}
+	}
+	if d.Log == nil {
+		d.Log = slog.Default()
+	}
+	d.targets = map[string]*lane{}
+}
+
+// Loop delivers until ctx ends, and returns once the attempts under way have. It is
+// called once.
+func (d *Dispatcher) Loop(ctx context.Context) error {
+	d.defaults()
+	woken, stop := d.Store.Watch(WakePushed)
+	defer stop()
+	sending, cut := context.WithCancel(context.WithoutCancel(ctx))
+	defer cut()
+	ended := make(chan sent, d.AtOnce)
+	w := &work{d: d, ended: ended, bad: map[string]time.Time{}}
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+			continue
+		case <-woken:
+		case <-timer.C:
+		case s := <-ended:
+			w.took(s)
+		}
+		w.takeIn()
+		more := w.pass(ctx, sending)
+		d.Alive()
+		if more {
+			timer.Reset(0)
+		} else {
+			timer.Reset(w.rest())
+		}
+	}
+	w.drain(cut)
+	return nil
+}
+
+// AtWork is how many attempts are under way.
+func (d *Dispatcher) AtWork() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.atWork
+}
+
+// room is how many more attempts a target may get now, when taken are about to begin.
+func (d *Dispatcher) room(targetID string, taken int) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	l := lane{}
+	if known := d.targets[targetID]; known != nil {
+		l = *known
+	}
+	all := d.atWork + taken
+	shared := max(0, min(d.PerTarget-l.atWork, d.AtOnce/2-all))
+	switch {
+	case all >= d.AtOnce, l.failing && l.atWork > 0:
+		return 0
+	case l.failing:
+		return 1
+	case l.atWork == 0:
+		return max(1, shared)
+	}
+	return shared
+}
+
+func (d *Dispatcher) begin(targetID string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	l := d.targets[targetID]
+	if l == nil {
+		l = &lane{}
+		d.targets[targetID] = l
+	}
+	l.atWork++
+	d.atWork++
+}
+
+func (d *Dispatcher) end(targetID string, failed bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	l := d.targets[targetID]
+	l.atWork--
+	d.atWork--
+	l.failing, l.ended = failed, time.Now()
+	if l.atWork == 0 && !failed {
+		delete(d.targets, targetID)
+	}
+}
+
+// forget drops what is known of targets that nothing was sent to for so long.
+func (d *Dispatcher) forget(unused time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for id, l := range d.targets {
+		if l.atWork == 0 && time.Since(l.ended) > unused {
+			delete(d.targets, id)
+		}
+	}
+}
+
+// send makes one attempt. start is from before the claim.
+func (d *Dispatcher) send(sending context.Context, c claimed, start time.Time) (s sent) {
+	s = sent{d: c.d, t: c.t}
+	ctx, stop := context.WithDeadline(sending, start.Add(c.t.Timeout))
+	defer stop()
+	if ctx.Err() != nil {
+		s.out = Outcome{Result: NotSent, Message: "Writing the attempt down took as long as the attempt may."}
+		return s
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			d.Log.Error("a channel panicked", "type", c.t.Kind, "panic", p)
+			s.out = Outcome{Result: Failed, Message: "Something failed inside Placet."}
+		}
+	}()
+	s.out = d.Channels[c.t.Kind].Send(ctx, Message{
+		DeliveryID: c.d.ID, Attempt: c.d.Fence, At: time.Now(), Target: c.t, Type: string(c.d.EventType), Body: c.d.Body(c.e),
+	})
+	s.out.Message = cut(s.out.Message, MaxMessage)
+	s.unknown = sending.Err() != nil && s.out.Result == Failed
+	return s
+}
+
+// lease is how long a claim of the target's deliveries lasts: twice as long as an
+// attempt may take, and more.
+func (t Target) lease() time.Duration { return 2*t.Timeout + leaseSpare }
+
+// work is what the dispatcher's one goroutine holds.
+type work struct {
+	d     *Dispatcher
+	ended chan sent
+	done  []sent    // not written yet
+	at    string    // target behind which to go on; empty: a round begins
+	next  time.Time // when the next becomes due of what this round has seen; zero: none will by itself
+	swept time.Time
+
+	looking string               // the target whose claims are being made
+	bad     map[string]time.Time // targets whose records could not be read, and when
+}
+
+func (w *work) took(s sent) {
+	w.d.end(s.d.TargetID, s.out.Result != Arrived)
+	if !s.unknown {
+		w.done = append(w.done, s)
+	}
+}
+
+// takeIn takes all that has ended.
+func (w *work) takeIn() {
+	for {
+		select {
+		case s := <-w.ended:
+			w.took(s)
+		default:
+			return
+		}
+	}
+}
+
+// pass writes down what has ended and claims what is due, in one transaction, and
+// begins to send that. more: there may be more than was looked at.
+func (w *work) pass(ctx, sending context.Context) (more bool) {
+	w.sweep(ctx)
+	due, at := w.due(ctx)
+	settling := w.done[:min(len(w.done), settlesAtOnce)]
+	if len(settling) == 0 && len(due) == 0 {
+		w.at = at
+		return at != ""
+	}
+	var got claims
+	start := time.Now()
+	err := event.Update(ctx, w.d.Store, w.d.Observer, func(tx Tx) (err error) {
+		got, w.looking = claims{}, ""
+		for i := range settling {
+			if err := settleOne(tx, &settling[i]); err != nil {
+				return err
+			}
+		}
+		got, err = w.claim(tx, due)
+		return err
+	})
+	if err != nil {
+		return w.failed(ctx, err)
+	}
+	w.done, w.at = slices.Delete(w.done, 0, len(settling)), at
+	if got.upTo != "" {
+		w.at = got.upTo
+	}
+	for _, c := range got.begun {
+		w.d.begin(c.t.ID)
+		go func() { w.ended <- w.d.send(sending, c, start) }()
+	}
+	return w.at != "" || got.over > 0 || len(got.begun) == claimsAtOnce || len(w.done) > 0
+}
+
+// due lists targets that are due and have room, behind the last one looked at; at is
+// where the next look goes on, empty when it has come round. It does not hold the lock.
+func (w *work) due(ctx context.Context) (ids []string, at string) {
+	next := w.next
+	if w.at == "" {
+		next = time.Time{}
+	}
+	err := txn.View(ctx, w.d.Store, func(tx Tx) error {
+		all, to, later, err := tx.DueTargets(tx.Now(), w.at, targetsAtOnce)
+		ids, at = nil, to
+		for _, id := range all {
+			if w.d.room(id, 0) > 0 && time.Since(w.bad[id]) > badFor {
+				ids = append(ids, id)
+			}
+		}
+		if soon := time.Now().Add(later.Sub(tx.Now())); !later.IsZero() && (next.IsZero() || soon.Before(next)) {
+			next = soon
+		}
+		return err
+	})
+	if err != nil {
+		if ctx.Err() == nil {
+			w.d.Log.Error("what is due could not be read; it is tried again", "error", err)
+		}
+		return nil, ""
+	}
+	w.next = next
+	return ids, at
+}
+
+// badFor is how long a target is left alone whose records cannot be read.
+const badFor = time.Minute
+
+// claims are what one transaction made.
+type claims struct {
+	begun []claimed
+	over  int    // came to their end without being sent
+	upTo  string // the last target looked at, where some were left; else empty
+}
+
+func (w *work) claim(tx Tx, due []string) (got claims, err error) {
+	for i, id := range due {
+		if len(got.begun)+got.over >= claimsAtOnce {
+			got.upTo = due[i-1]
+			break
+		}
+		room := min(w.d.room(id, len(got.begun)), claimsAtOnce-len(got.begun))
+		if room <= 0 {
+			continue
+		}
+		w.looking = id
+		if err := w.claimOf(tx, id, room, &got); err != nil {
+			return claims{}, err
+		}
+	}
+	w.looking = ""
+	return got, nil
+}
+
+func (w *work) claimOf(tx Tx, targetID string, room int, got *claims) error {
+	t, err := tx.Target(targetID)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return nil // its root was cleaned up in the meantime, and it with that
+	case err != nil || t.InUse() && w.d.Channels[t.Kind] == nil:
+		return err // another process may have a way to it
+	case !t.InUse():
+		room = claimsAtOnce // nothing is sent
+	}
+	ds, err := tx.DueOf(t, tx.Now(), room)
+	if err != nil {
+		return err
+	}
+	for _, d := range ds {
+		next, e, err := claimOne(tx, d, Claim{Target: t, Owner: w.d.Owner, Lease: t.lease()})
+		switch {
+		case err != nil:
+			return err
+		case e != nil:
+			got.begun = append(got.begun, claimed{next, t, *e})
+		case !next.Status.Open():
+			got.over++
+		}
+	}
+	return nil
+}
+
+// settleOne writes how an attempt ended. One whose claim is lost changes nothing: it
+// was closed as reclaimed.
+func settleOne(tx Tx, s *sent) error {
+	ch, err := s.d.Step(Settle{Target: s.t, Fence: s.d.Fence, Outcome: s.out, Jitter: rand.Float64()}, tx.Now())
+	if err != nil {
+		return err
+	}
+	won, err := tx.PutDelivery(s.d, ch)
+	if err != nil || !won || ch.Disable == "" {
+		return err
+	}
+	t, err := tx.Target(s.t.ID)
+	if err != nil || !t.InUse() {
+		return err
+	}
+	next := t
+	next.DisabledAt, next.Disabled, next.Version = tx.Now(), ch.Disable, t.Version+1
+	return tx.PutTarget(t, next)
+}
+
+// failed leaves everything for the next time round, and lets one record that cannot be
+// written keep no other back: again says that this is done, and to go on at once.
+func (w *work) failed(ctx context.Context, err error) (again bool) {
+	if ctx.Err() != nil {
+		return false
+	}
+	w.d.Log.Error("deliveries could not be written down; it is tried again", "error", err)
+	w.next = time.Time{}
+	if errors.Is(err, txn.ErrNotCommitted) || errors.Is(err, txn.ErrUnknown) {
+		return false
+	}
+	if w.looking != "" {
+		w.bad[w.looking] = time.Now()
+		return true
+	}
+	w.settleEach(ctx)
+	return false
+}
+
+func (w *work) settleEach(ctx context.Context) {
+	var left []sent
+	for _, s := range w.done {
+		err := event.Update(ctx, w.d.Store, w.d.Observer, func(tx Tx) error { return settleOne(tx, &s) })
+		if s.tries++; err != nil && s.tries < 10 {
+			left = append(left, s) // in the end its lease ends, and it is tried again
+		}
+	}
+	w.done = left
+}
+
+// rest is how long to sleep if nothing happens.
+func (w *work) rest() time.Duration {
+	if w.next.IsZero() || len(w.done) > 0 {
+		return lookAgain
+	}
+	return max(min(lookAgain, time.Until(w.next)), time.Millisecond)
+}
+
+// drain lets the attempts under way end, cuts off those that take too long, and writes
+// down how they ended.
+func (w *work) drain(cut func()) {
+	over := time.NewTimer(w.d.Drain)
+	defer over.Stop()
+	for w.d.AtWork() > 0 {
+		select {
+		case s := <-w.ended:
+			w.took(s)
+		case <-over.C:
+			cut()
+		}
+	}
+	w.settleRest(context.Background())
+}
+
+// settleRest writes all that has ended in few transactions, and where one fails, each
+// by itself.
+func (w *work) settleRest(ctx context.Context) {
+	for len(w.done) > 0 {
+		some := w.done[:min(len(w.done), settlesAtOnce)]
+		err := event.Update(ctx, w.d.Store, w.d.Observer, func(tx Tx) error {
+			for i := range some {
+				if err := settleOne(tx, &some[i]); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			w.settleEach(ctx)
+			return
+		}
+		w.done = slices.Delete(w.done, 0, len(some))
+	}
+}

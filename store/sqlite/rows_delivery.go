@@ -1,0 +1,212 @@
+package sqlite
+
+import (
+	"time"
+
+	"github.com/placet-dev/placet/delivery"
+	"github.com/placet-dev/placet/event"
+)
+
+const (
+	deliveryColumns = `id, space, target_id, pushed, ordered, stream, stream_seq, type, subject, status, attempts, due_at, message, out_of_order,
+		fence, owner, token, lease_until, epoch, created_at, gives_up_at, budget, ended_at, version`
+	insertDeliverySQL = `INSERT INTO delivery(id, space, target_id, pushed, ordered, stream, stream_seq, type, subject, asks, status, attempts, due_at, message, out_of_order,
+		fence, owner, token, lease_until, epoch, created_at, gives_up_at, budget, ended_at, version)
+		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 0,
+			CASE WHEN ?5 AND EXISTS (SELECT 1 FROM delivery WHERE target_id = ?3 AND stream = ?6 AND ended_at IS NULL AND ordered = 1) THEN NULL ELSE ?12 END,
+			'', 0, 0, '', NULL, NULL, 0, ?13, ?14, 0, NULL, 1)`
+	makeDueSQL = `UPDATE delivery SET due_at = ?1, version = version + 1
+		WHERE id = (SELECT id FROM delivery WHERE target_id = ?2 AND stream = ?3 AND ended_at IS NULL AND ordered = 1 ORDER BY stream_seq LIMIT 1)
+		AND due_at IS NULL AND status = 'pending'`
+
+	// One step of a walk over the targets of which something pushed may be due: the index
+	// is entered anew for each, so that what else waits for a target is stepped over.
+	nextTargetSQL = `SELECT target_id, due_at FROM delivery WHERE due_at IS NOT NULL AND pushed = 1 AND target_id > ? ORDER BY target_id, due_at LIMIT 1`
+	targetSteps   = 512
+
+	insertDeliveryAttemptSQL = `INSERT INTO delivery_attempt(delivery_id, n, owner, started_at, ended_at, outcome, status, message) VALUES (?, ?, ?, ?, NULL, NULL, 0, '')`
+	endDeliveryAttemptSQL    = `UPDATE delivery_attempt SET ended_at = ?, outcome = ?, status = ?, message = ? WHERE delivery_id = ? AND n = ? AND ended_at IS NULL`
+	deliveryAttemptsSQL      = `SELECT delivery_id, n, owner, started_at, ended_at, outcome, status, message FROM delivery_attempt WHERE delivery_id = ? ORDER BY n`
+
+	// Those that have arrived are not counted: they are all the rest.
+	countDeliveriesSQL = `SELECT status, count(*) FROM delivery WHERE ended_at IS NULL AND space = ?1 GROUP BY status
+		UNION ALL SELECT status, count(*) FROM delivery WHERE space = ?1 AND (status = 'dead' OR status = 'dropped') GROUP BY status`
+	settledSQL = `SELECT status <> 'pending' FROM decision WHERE id = ?`
+)
+
+var (
+	selectDeliveries = `SELECT ` + selected(deliveryColumns) + ` FROM delivery`
+	deliverySQL      = selectDeliveries + ` WHERE id = ?`
+	dueOfSQL         = selectDeliveries + ` WHERE due_at IS NOT NULL AND pushed = ? AND target_id = ? AND due_at <= ? ORDER BY due_at LIMIT +?`
+	claimsEndedSQL   = selectDeliveries + ` WHERE lease_until IS NOT NULL AND lease_until < ? ORDER BY lease_until LIMIT +?`
+	overagedSQL      = selectDeliveries + ` WHERE ended_at IS NULL AND lease_until IS NULL AND gives_up_at < ? ORDER BY gives_up_at LIMIT +?`
+	askedSQL         = selectDeliveries + ` WHERE asks = 1 AND ended_at IS NULL AND lease_until IS NULL AND id > ?
+		AND EXISTS (SELECT 1 FROM decision WHERE decision.id = delivery.subject AND decision.status <> 'pending') ORDER BY id LIMIT +?`
+	// What of a removed target is due, or waits in a lane of its.
+	removedSQL = selectDeliveries + ` WHERE id IN (
+		SELECT d.id FROM wake_target AS t JOIN delivery AS d ON d.target_id = t.id AND d.due_at IS NOT NULL AND d.pushed = (t.kind <> 'relay') WHERE t.removed_at IS NOT NULL
+		UNION ALL
+		SELECT d.id FROM wake_target AS t JOIN delivery AS d ON d.target_id = t.id AND d.ended_at IS NULL AND d.ordered = 1 AND d.lease_until IS NULL WHERE t.removed_at IS NOT NULL
+		LIMIT +?)`
+)
+
+func (x rows) InsertDelivery(d delivery.Delivery) error {
+	_, err := x.h.exec(insertDeliverySQL, d.ID, d.Space, d.TargetID, d.Pushed, d.Ordered, d.Stream, d.StreamSeq, string(d.EventType), d.Subject, d.Asks(),
+		string(d.Status), d.Due, d.CreatedAt, d.GivesUpAt)
+	return err
+}
+
+func (x rows) Delivery(id string) (d delivery.Delivery, err error) {
+	found, err := x.h.queryRow(deliverySQL, []any{id}, func(r row) error {
+		d = scanDelivery(r)
+		return nil
+	})
+	if err == nil && !found {
+		err = delivery.ErrNotFound.Say("There is no delivery %s.", id)
+	}
+	return d, err
+}
+
+func scanDelivery(r row) delivery.Delivery {
+	return delivery.Delivery{
+		ID: r.str(0), Space: r.str(1), TargetID: r.str(2), Pushed: r.bool(3), Ordered: r.bool(4), Stream: r.str(5), StreamSeq: r.int(6),
+		EventType: event.Type(r.str(7)), Subject: r.str(8), Status: delivery.Status(r.str(9)), Attempts: r.int(10), Due: r.time(11), Message: r.str(12),
+		OutOfOrder: r.bool(13), Fence: r.int(14), Owner: r.str(15), Token: r.bytes(16), LeaseUntil: r.time(17), Epoch: r.int(18),
+		CreatedAt: r.time(19), GivesUpAt: r.time(20), Budget: r.int(21), EndedAt: r.time(22), Version: r.int(23),
+	}
+}
+
+// Deliveries lists newest first: ids sort by time.
+func (x rows) Deliveries(q delivery.Query) ([]delivery.Delivery, error) {
+	w := where{}
+	w.and(`space = ?`, q.Space)
+	w.and(`target_id = ?`, q.TargetID, q.TargetID != "")
+	w.and(`stream = ?`, q.Stream, q.Stream != "")
+	w.and(`status = ?`, string(q.Status), q.Status != "")
+	switch { // so that the index of these is used
+	case q.Status.Open():
+		w.and(`ended_at IS NULL`)
+	case q.Status == delivery.Dead, q.Status == delivery.Dropped:
+		w.and(`(status = 'dead' OR status = 'dropped')`)
+	}
+	w.and(`target_id IN (SELECT id FROM wake_target WHERE principal = ?)`, q.Principal, q.Principal != "")
+	w.and(`id < ?`, q.After, q.After != "")
+	w.prefix(`id`, q.Prefix)
+	return x.deliveries(selectDeliveries+w.sql+` ORDER BY id DESC LIMIT +?`, append(w.args, pageSize(q.Limit, 50, 500))...)
+}
+
+func (x rows) deliveries(sql string, args ...any) (ds []delivery.Delivery, err error) {
+	err = x.h.query(sql, args, func(r row) error {
+		ds = append(ds, scanDelivery(r))
+		return nil
+	})
+	return ds, err
+}
+
+func (x rows) CountDeliveries(space string) (map[delivery.Status]int64, error) {
+	n := map[delivery.Status]int64{}
+	return n, x.h.query(countDeliveriesSQL, []any{space}, func(r row) error {
+		n[delivery.Status(r.str(0))] = r.int(1)
+		return nil
+	})
+}
+
+func (x rows) UpdateDelivery(prev, d delivery.Delivery) (bool, error) {
+	u := newUpdate(`delivery`)
+	u.bool(`ordered`, prev.Ordered, d.Ordered)
+	u.str(`status`, string(prev.Status), string(d.Status))
+	u.int(`attempts`, prev.Attempts, d.Attempts)
+	u.time(`due_at`, prev.Due, d.Due)
+	u.str(`message`, prev.Message, d.Message)
+	u.bool(`out_of_order`, prev.OutOfOrder, d.OutOfOrder)
+	u.int(`fence`, prev.Fence, d.Fence)
+	u.str(`owner`, prev.Owner, d.Owner)
+	u.bytes(`token`, prev.Token, d.Token)
+	u.time(`lease_until`, prev.LeaseUntil, d.LeaseUntil)
+	u.int(`epoch`, prev.Epoch, d.Epoch)
+	u.time(`gives_up_at`, prev.GivesUpAt, d.GivesUpAt)
+	u.int(`budget`, prev.Budget, d.Budget)
+	u.time(`ended_at`, prev.EndedAt, d.EndedAt)
+	u.where(`id = ? AND version = ? AND status = ? AND fence = ?`, prev.ID, prev.Version, string(prev.Status), prev.Fence)
+	return u.run(x)
+}
+
+func (x rows) MakeDue(targetID, stream string, now time.Time) error {
+	_, err := x.h.exec(makeDueSQL, now, targetID, stream)
+	return err
+}
+
+func (x rows) InsertDeliveryAttempt(a delivery.Attempt) error {
+	_, err := x.h.exec(insertDeliveryAttemptSQL, a.DeliveryID, a.N, a.Owner, a.StartedAt)
+	return err
+}
+
+func (x rows) EndDeliveryAttempt(a delivery.Attempt) error {
+	_, err := x.h.exec(endDeliveryAttemptSQL, a.EndedAt, string(a.Outcome), int64(a.Status), a.Message, a.DeliveryID, a.N)
+	return err
+}
+
+func (x rows) DeliveryAttempts(deliveryID string) (as []delivery.Attempt, err error) {
+	err = x.h.query(deliveryAttemptsSQL, []any{deliveryID}, func(r row) error {
+		as = append(as, delivery.Attempt{
+			DeliveryID: r.str(0), N: r.int(1), Owner: r.str(2), StartedAt: r.time(3), EndedAt: r.time(4),
+			Outcome: delivery.AttemptOutcome(r.str(5)), Status: int(r.int(6)), Message: r.str(7),
+		})
+		return nil
+	})
+	return as, err
+}
+
+func (x rows) DueTargets(now time.Time, after string, limit int) (ids []string, at string, next time.Time, err error) {
+	at = after
+	for range targetSteps {
+		due := time.Time{}
+		found, err := x.h.queryRow(nextTargetSQL, []any{at}, func(r row) error {
+			at, due = r.str(0), r.time(1)
+			return nil
+		})
+		switch {
+		case err != nil:
+			return nil, "", next, err
+		case !found:
+			return ids, "", next, nil
+		case due.After(now):
+			if next.IsZero() || due.Before(next) {
+				next = due
+			}
+			continue
+		}
+		if ids = append(ids, at); len(ids) == limit {
+			break
+		}
+	}
+	return ids, at, next, nil
+}
+
+func (x rows) DueOf(t delivery.Target, now time.Time, limit int) ([]delivery.Delivery, error) {
+	return x.deliveries(dueOfSQL, t.Pushed(), t.ID, now, limit)
+}
+
+func (x rows) ClaimsEnded(now time.Time, limit int) ([]delivery.Delivery, error) {
+	return x.deliveries(claimsEndedSQL, now, limit)
+}
+
+func (x rows) Overaged(now time.Time, limit int) ([]delivery.Delivery, error) {
+	return x.deliveries(overagedSQL, now, limit)
+}
+
+func (x rows) Moot(after string, limit int) ([]delivery.Delivery, error) {
+	asked, err := x.deliveries(askedSQL, after, limit)
+	if err != nil || len(asked) > 0 {
+		return asked, err
+	}
+	return x.deliveries(removedSQL, limit)
+}
+
+func (x rows) Settled(subject string) (settled bool, err error) {
+	_, err = x.h.queryRow(settledSQL, []any{subject}, func(r row) error {
+		settled = r.bool(0)
+		return nil
+	})
+	return settled, err
+}

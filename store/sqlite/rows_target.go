@@ -1,0 +1,204 @@
+package sqlite
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/placet-dev/placet/delivery"
+)
+
+const (
+	targetColumns = `id, space, kind, stream, name, events, principal, url, headers, command, secret, old_secret, old_until,
+		max_attempts, retry_delay, timeout, max_age, unordered, created_at, disabled_at, disabled, removed_at, version`
+	insertTargetSQL = `INSERT INTO wake_target(` + targetColumns + `)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	targetsChangedSQL = `UPDATE meta SET targets = targets + 1 WHERE id = 1`
+	updateTargetSQL   = `UPDATE wake_target SET name = ?, events = ?, url = ?, headers = ?, command = ?, secret = ?, old_secret = ?, old_until = ?,
+		max_attempts = ?, retry_delay = ?, timeout = ?, max_age = ?, unordered = ?, disabled_at = ?, disabled = ?, removed_at = ?, version = version + 1
+		WHERE id = ? AND version = ?`
+
+	inUse          = ` AND disabled_at IS NULL AND removed_at IS NULL`
+	countGlobalSQL = `SELECT count(*) FROM wake_target WHERE space = ? AND stream = ''` + inUse
+	countOfSQL     = `SELECT count(*) FROM wake_target WHERE space = ? AND stream = ?` + inUse
+	countMostSQL   = `SELECT coalesce(max(n), 0) FROM (SELECT count(*) AS n FROM wake_target WHERE space = ? AND stream > ''` + inUse + ` GROUP BY stream)`
+	anyRootedSQL   = `SELECT EXISTS (SELECT 1 FROM wake_target WHERE stream > ''` + inUse + `)`
+)
+
+var (
+	selectTargets = `SELECT ` + selected(targetColumns) + ` FROM wake_target`
+	targetSQL     = selectTargets + ` WHERE id = ?`
+	globalSQL     = selectTargets + ` WHERE stream = ''` + inUse + ` ORDER BY id`
+	rootedSQL     = selectTargets + ` WHERE space = ? AND stream = ?` + inUse + ` ORDER BY id`
+)
+
+// hearing is what is kept in memory of the wake targets: they are asked for at every
+// event. It is as of one value of meta.targets in one life of the store.
+type hearing struct {
+	targets, epoch int64
+	global         map[string][]delivery.Target // by space
+	rooted         bool                         // some hear of one root
+}
+
+func (x rows) WakeTargets(space, stream string) ([]delivery.Target, error) {
+	h, err := x.hearing()
+	if err != nil || !h.rooted {
+		return h.global[space], err
+	}
+	own, err := x.targets(rootedSQL, space, stream)
+	if len(own) == 0 {
+		return h.global[space], err
+	}
+	return append(own, h.global[space]...), err
+}
+
+func (x rows) hearing() (*hearing, error) {
+	b := x.h.b
+	if b == nil {
+		return x.readHearing() // a view matches nothing; tests look
+	}
+	h := x.h.b.w.e.hears.Load()
+	if !b.targetsMoved && h != nil && h.targets == b.meta.targets && h.epoch == b.meta.epoch {
+		return h, nil
+	}
+	h, err := x.readHearing()
+	if err == nil && !b.targetsMoved {
+		b.w.e.hears.Store(h)
+	}
+	return h, err
+}
+
+func (x rows) readHearing() (*hearing, error) {
+	h := &hearing{targets: x.h.meta.targets, epoch: x.h.meta.epoch, global: map[string][]delivery.Target{}}
+	all, err := x.targets(globalSQL)
+	for _, t := range all {
+		h.global[t.Space] = append(h.global[t.Space], t)
+	}
+	if err == nil {
+		_, err = x.h.queryRow(anyRootedSQL, nil, func(r row) error { h.rooted = r.bool(0); return nil })
+	}
+	return h, err
+}
+
+// targetsChange is noted before the change: this batch asks anew from now on, also if
+// the closure is taken back.
+func (x rows) targetsChange() error {
+	if b := x.h.b; b != nil {
+		b.targetsMoved = true
+	}
+	_, err := x.h.exec(targetsChangedSQL)
+	return err
+}
+
+func (x rows) Target(id string) (t delivery.Target, err error) {
+	found, err := x.h.queryRow(targetSQL, []any{id}, func(r row) (err error) {
+		t, err = scanTarget(r)
+		return err
+	})
+	if err == nil && !found {
+		err = delivery.ErrNotFound.Say("There is no target %s.", id)
+	}
+	return t, err
+}
+
+// Targets lists newest first: ids sort by time.
+func (x rows) Targets(q delivery.TargetQuery) ([]delivery.Target, error) {
+	w := where{}
+	w.and(`space = ?`, q.Space)
+	w.and(`removed_at IS NULL`)
+	w.and(`stream = ?`, q.Stream, q.Stream != "")
+	if q.Global {
+		w.and(`stream = ''`)
+	}
+	w.and(`principal = ?`, q.Principal, q.Principal != "")
+	w.and(`name = ?`, q.Name, q.Name != "")
+	w.and(`kind = ?`, string(q.Kind), q.Kind != "")
+	w.and(`id < ?`, q.After, q.After != "")
+	w.prefix(`id`, q.Prefix)
+	return x.targets(selectTargets+w.sql+` ORDER BY id DESC LIMIT +?`, append(w.args, pageSize(q.Limit, 50, 500))...)
+}
+
+func (x rows) targets(sql string, args ...any) (ts []delivery.Target, err error) {
+	err = x.h.query(sql, args, func(r row) error {
+		t, err := scanTarget(r)
+		ts = append(ts, t)
+		return err
+	})
+	return ts, err
+}
+
+func scanTarget(r row) (delivery.Target, error) {
+	t := delivery.Target{
+		ID: r.str(0), Space: r.str(1), Kind: delivery.Kind(r.str(2)), Stream: r.str(3), Name: r.str(4), Principal: r.str(6), URL: r.str(7),
+		Secret: r.bytes(10), OldSecret: r.bytes(11), OldUntil: r.time(12), MaxAttempts: r.int(13),
+		RetryDelay: duration(r.int(14)), Timeout: duration(r.int(15)), MaxAge: duration(r.int(16)), Unordered: r.bool(17),
+		CreatedAt: r.time(18), DisabledAt: r.time(19), Disabled: r.str(20), RemovedAt: r.time(21), Version: r.int(22),
+	}
+	for _, f := range []struct {
+		column int
+		to     any
+	}{{5, &t.Events}, {8, &t.Headers}, {9, &t.Command}} {
+		if b := r.bytes(f.column); b != nil {
+			if err := json.Unmarshal(b, f.to); err != nil {
+				return t, fmt.Errorf("target %s cannot be read as stored: %w", t.ID, err)
+			}
+		}
+	}
+	return t, nil
+}
+
+func duration(micros int64) time.Duration { return time.Duration(micros) * time.Microsecond }
+
+// targetJSON are the columns that hold JSON; NULL for none.
+func targetJSON(t delivery.Target) (events, headers, command []byte, err error) {
+	if events, err = json.Marshal(t.Events); err != nil {
+		return nil, nil, nil, err
+	}
+	if headers, err = metadataJSON(t.Headers); err != nil {
+		return nil, nil, nil, err
+	}
+	if t.Command != nil {
+		command, err = json.Marshal(t.Command)
+	}
+	return events, headers, command, err
+}
+
+func (x rows) InsertTarget(t delivery.Target) error {
+	events, headers, command, err := targetJSON(t)
+	if err != nil {
+		return err
+	}
+	if err := x.targetsChange(); err != nil {
+		return err
+	}
+	_, err = x.h.exec(insertTargetSQL, t.ID, t.Space, string(t.Kind), t.Stream, t.Name, events, t.Principal, t.URL, headers, command, t.Secret, t.OldSecret, t.OldUntil,
+		t.MaxAttempts, micros(t.RetryDelay), micros(t.Timeout), micros(t.MaxAge), t.Unordered, t.CreatedAt, t.DisabledAt, t.Disabled, t.RemovedAt, t.Version)
+	return err
+}
+
+func (x rows) UpdateTarget(prev, t delivery.Target) (bool, error) {
+	events, headers, command, err := targetJSON(t)
+	if err != nil {
+		return false, err
+	}
+	if err := x.targetsChange(); err != nil {
+		return false, err
+	}
+	return x.one(updateTargetSQL, t.Name, events, t.URL, headers, command, t.Secret, t.OldSecret, t.OldUntil,
+		t.MaxAttempts, micros(t.RetryDelay), micros(t.Timeout), micros(t.MaxAge), t.Unordered, t.DisabledAt, t.Disabled, t.RemovedAt, prev.ID, prev.Version)
+}
+
+func (x rows) CountTargets(space, stream string) (global, ofStream, most int64, err error) {
+	count := func(to *int64, sql string, args ...any) {
+		if err == nil {
+			_, err = x.h.queryRow(sql, args, func(r row) error { *to = r.int(0); return nil })
+		}
+	}
+	count(&global, countGlobalSQL, space)
+	if stream != "" {
+		count(&ofStream, countOfSQL, space, stream)
+	} else {
+		count(&most, countMostSQL, space)
+	}
+	return global, ofStream, most, err
+}
