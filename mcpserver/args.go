@@ -155,8 +155,10 @@ func isA(v json.RawMessage, t string) bool {
 		return first == '['
 	case "boolean":
 		return first == 't' || first == 'f'
+	case "number":
+		return first == '-' || first >= '0' && first <= '9'
 	case "integer":
-		return (first == '-' || first >= '0' && first <= '9') && !bytes.ContainsAny(v, ".eE")
+		return isA(v, "number") && !bytes.ContainsAny(v, ".eE")
 	}
 	return false
 }

@@ -124,6 +124,38 @@ func TestTheRestOfTheTools(t *testing.T) {
 	}
 }
 
+// A job's wake targets and deliveries: what cannot be told is counted by doctor.
+func TestWakeTargets(t *testing.T) {
+	t.Parallel()
+	w := serve(t)
+	s := w.connect(w.token(token.Agent, "bot").Secret, versions[0], nil)
+	job := w.job(s)
+	args := func(more string) string { return `{"job_id":"` + job + `",` + more + `}` }
+	refused(t, s, "job_add_wake_target", args(`"type":"slack"`), "usage")
+	refused(t, s, "job_add_wake_target", args(`"type":"command","command":["false"],"events":["no_such"]`), "usage")
+	target := ok(t, s, "job_add_wake_target", args(`"type":"command","command":["false"],"events":["cancelled"],"max_attempts":1`)).get("target_id")
+	if a := ok(t, s, "doctor", `{}`); a.get("dead_deliveries") != "0" {
+		t.Errorf("%s", a.text)
+	}
+	ok(t, s, "job_stop", args(`"by":"me"`))
+	for end := time.Now().Add(patience); ; {
+		a := ok(t, s, "job_deliveries", args(`"target_id":"`+target+`","status":"dead"`))
+		if strings.Contains(a.text, target) {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("nothing was given up: %s", ok(t, s, "job_deliveries", `{}`).text)
+		}
+	}
+	if a := ok(t, s, "doctor", `{}`); a.get("dead_deliveries") != "1" {
+		t.Errorf("%s", a.text)
+	}
+	started := ok(t, s, "job_start", `{"command":["true"],"wake_targets":[{"type":"relay","events":["completed"]}]}`)
+	if !strings.Contains(started.text, `"wake_targets"`) {
+		t.Errorf("%s", started.text)
+	}
+}
+
 // A guarded call parks, waits for a person, and runs by itself exactly as asked.
 func TestAGuardedCall(t *testing.T) {
 	t.Parallel()
