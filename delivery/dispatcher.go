@@ -308,6 +308,7 @@ func (w *work) due(ctx context.Context) (ids []string, at string) {
 		return err
 	})
 	if err != nil {
+		w.next = time.Time{}
 		if ctx.Err() == nil {
 			w.d.Log.Error("what is due could not be read; it is tried again", "error", err)
 		}
@@ -402,7 +403,7 @@ func (w *work) failed(ctx context.Context, err error) (again bool) {
 	}
 	w.d.Log.Error("deliveries could not be written down; it is tried again", "error", err)
 	w.next = time.Time{}
-	if errors.Is(err, txn.ErrNotCommitted) || errors.Is(err, txn.ErrUnknown) {
+	if ofStore(err) {
 		return false
 	}
 	if w.looking != "" {
