@@ -319,7 +319,7 @@ func (w *work) due(ctx context.Context) (ids []string, at string) {
 }
 
 // badFor is how long a target is left alone whose records cannot be read.
-const badFor = time.Minute
+const badFor = 5 * time.Second
 
 // claims are what one transaction made.
 type claims struct {
