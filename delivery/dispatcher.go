@@ -270,103 +270,135 @@ func (w *work) pass(ctx, sending context.Context) (more bool) {
 				return err
 			}
 		}
-		got, err = w.claim(tx, due)
-		return err
+		for _, o := range due {
+			w.looking = o.targetID
+			if err := w.claim(tx, o, &got); err != nil {
+				return err
+			}
+		}
+		w.looking = ""
+		return nil
 	})
 	if err != nil {
 		return w.failed(ctx, err)
 	}
 	w.done, w.at = slices.Delete(w.done, 0, len(settling)), at
-	if got.upTo != "" {
-		w.at = got.upTo
-	}
 	for _, c := range got.begun {
 		w.d.begin(c.t.ID)
 		go func() { w.ended <- w.d.send(sending, c, start) }()
 	}
-	return w.at != "" || got.over > 0 || len(got.begun) == claimsAtOnce || len(w.done) > 0
+	return at != "" || got.over > 0 || len(w.done) > 0
 }
 
-// due lists targets that are due and have room, behind the last one looked at; at is
-// where the next look goes on, empty when it has come round. It does not hold the lock.
-func (w *work) due(ctx context.Context) (ids []string, at string) {
-	next := w.next
-	if w.at == "" {
-		next = time.Time{}
-	}
+// offer is what of a target is due, as far as there is room.
+type offer struct {
+	targetID string
+	ds       []Delivery
+	es       []*event.Event // of each; nil: its root was cleaned up
+}
+
+// due looks for what is due and has room, behind the last target looked at; at is where
+// the next look goes on, empty when it has come round. All that can be read beforehand
+// is read here: nobody waits for it.
+func (w *work) due(ctx context.Context) (due []offer, at string) {
+	var next time.Time
 	err := txn.View(ctx, w.d.Store, func(tx Tx) error {
-		all, to, later, err := tx.DueTargets(tx.Now(), w.at, targetsAtOnce)
-		ids, at = nil, to
-		for _, id := range all {
-			if w.d.room(id, 0) > 0 && time.Since(w.bad[id]) > badFor {
-				ids = append(ids, id)
-			}
+		if due, next = nil, w.next; w.at == "" {
+			next = time.Time{}
+		}
+		ids, to, later, err := tx.DueTargets(tx.Now(), w.at, targetsAtOnce)
+		if err != nil {
+			return err
 		}
 		if soon := time.Now().Add(later.Sub(tx.Now())); !later.IsZero() && (next.IsZero() || soon.Before(next)) {
 			next = soon
 		}
-		return err
+		at = to
+		n := 0
+		for i, id := range ids {
+			if n >= claimsAtOnce {
+				at = ids[i-1] // the others have their turn next time
+				break
+			}
+			o, err := w.offer(tx, id, n)
+			if err != nil {
+				return err
+			}
+			if n += len(o.ds); len(o.ds) > 0 {
+				due = append(due, o)
+			}
+		}
+		return nil
 	})
 	if err != nil {
+		w.next = time.Time{}
 		if ctx.Err() == nil {
 			w.d.Log.Error("what is due could not be read; it is tried again", "error", err)
 		}
 		return nil, ""
 	}
 	w.next = next
-	return ids, at
+	return due, at
+}
+
+// offer reads what of a target is due. A target that cannot be read is left alone for a
+// while, and keeps no other back.
+func (w *work) offer(tx Tx, targetID string, taken int) (o offer, err error) {
+	o.targetID = targetID
+	room := min(w.d.room(targetID, taken), claimsAtOnce-taken)
+	if room <= 0 || time.Since(w.bad[targetID]) < badFor {
+		return o, nil
+	}
+	t, err := tx.Target(targetID)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return o, nil // its root is being cleaned up, and it with that
+	case err != nil:
+		w.bad[targetID] = time.Now()
+		w.d.Log.Error("a target could not be read; it is left alone for a while", "target", targetID, "error", err)
+		return o, nil
+	case t.InUse() && w.d.Channels[t.Kind] == nil:
+		return o, nil // another process may have a way to it
+	case !t.InUse():
+		room = claimsAtOnce - taken // nothing is sent
+	}
+	if o.ds, err = tx.DueOf(t, tx.Now(), room); err != nil {
+		return o, err
+	}
+	for _, d := range o.ds {
+		e, err := eventOf(tx, d)
+		if err != nil {
+			return o, err
+		}
+		o.es = append(o.es, e)
+	}
+	return o, nil
 }
 
 // badFor is how long a target is left alone whose records cannot be read.
-const badFor = time.Minute
+const badFor = 5 * time.Second
 
 // claims are what one transaction made.
 type claims struct {
 	begun []claimed
-	over  int    // came to their end without being sent
-	upTo  string // the last target looked at, where some were left; else empty
+	over  int // came to their end without being sent
 }
 
-func (w *work) claim(tx Tx, due []string) (got claims, err error) {
-	for i, id := range due {
-		if len(got.begun)+got.over >= claimsAtOnce {
-			got.upTo = due[i-1]
-			break
-		}
-		room := min(w.d.room(id, len(got.begun)), claimsAtOnce-len(got.begun))
-		if room <= 0 {
-			continue
-		}
-		w.looking = id
-		if err := w.claimOf(tx, id, room, &got); err != nil {
-			return claims{}, err
-		}
+func (w *work) claim(tx Tx, o offer, got *claims) error {
+	t, err := tx.Target(o.targetID) // as it stands now
+	if errors.Is(err, ErrNotFound) {
+		return nil
 	}
-	w.looking = ""
-	return got, nil
-}
-
-func (w *work) claimOf(tx Tx, targetID string, room int, got *claims) error {
-	t, err := tx.Target(targetID)
-	switch {
-	case errors.Is(err, ErrNotFound):
-		return nil // its root was cleaned up in the meantime, and it with that
-	case err != nil || t.InUse() && w.d.Channels[t.Kind] == nil:
-		return err // another process may have a way to it
-	case !t.InUse():
-		room = claimsAtOnce // nothing is sent
-	}
-	ds, err := tx.DueOf(t, tx.Now(), room)
 	if err != nil {
 		return err
 	}
-	for _, d := range ds {
-		next, e, err := claimOne(tx, d, Claim{Target: t, Owner: w.d.Owner, Lease: t.lease()})
+	for i, d := range o.ds {
+		next, begun, err := claimOne(tx, d, o.es[i], Claim{Target: t, Owner: w.d.Owner, Lease: t.lease()})
 		switch {
 		case err != nil:
 			return err
-		case e != nil:
-			got.begun = append(got.begun, claimed{next, t, *e})
+		case begun:
+			got.begun = append(got.begun, claimed{next, t, *o.es[i]})
 		case !next.Status.Open():
 			got.over++
 		}
@@ -402,7 +434,7 @@ func (w *work) failed(ctx context.Context, err error) (again bool) {
 	}
 	w.d.Log.Error("deliveries could not be written down; it is tried again", "error", err)
 	w.next = time.Time{}
-	if errors.Is(err, txn.ErrNotCommitted) || errors.Is(err, txn.ErrUnknown) {
+	if ofStore(err) {
 		return false
 	}
 	if w.looking != "" {

@@ -159,12 +159,16 @@ func (k Desk) claim(ctx context.Context, p Polling) (got []Polled, moved bool, e
 		}
 		for _, d := range ds {
 			token := newLeaseToken()
-			next, e, err := claimOne(tx, d, Claim{Target: t, Owner: p.Holder, Lease: p.Lease, Token: hashOf(token)})
+			e, err := eventOf(tx, d)
+			if err != nil {
+				return err
+			}
+			next, begun, err := claimOne(tx, d, e, Claim{Target: t, Owner: p.Holder, Lease: p.Lease, Token: hashOf(token)})
 			if err != nil {
 				return err
 			}
 			moved = moved || next.Status != d.Status
-			if e != nil {
+			if begun {
 				got, es = append(got, Polled{Delivery: next, LeaseToken: token}), append(es, *e)
 			}
 		}

@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"math/rand/v2"
 	"time"
@@ -67,10 +68,10 @@ func (k Desk) each(ctx context.Context, find func(tx Tx, after string) ([]Delive
 		}
 		after = ds[len(ds)-1].ID
 		changed, err := k.apply(ctx, ds, how)
+		if ofStore(err) {
+			return n, err
+		}
 		for i := 0; err != nil && i < len(ds); i++ {
-			if ctx.Err() != nil {
-				return n, err
-			}
 			if one, err := k.apply(ctx, ds[i:i+1], how); err == nil {
 				changed += one
 			}
@@ -79,6 +80,11 @@ func (k Desk) each(ctx context.Context, find func(tx Tx, after string) ([]Delive
 			return n, nil
 		}
 	}
+}
+
+// ofStore reports that the store failed, rather than that one record cannot be written.
+func ofStore(err error) bool {
+	return errors.Is(err, txn.ErrNotCommitted) || errors.Is(err, txn.ErrUnknown)
 }
 
 // apply does it in one transaction, and passes over what has moved in the meantime.

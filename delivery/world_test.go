@@ -4,12 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/delivery"
 	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/internal/id"
@@ -29,27 +32,38 @@ type world struct {
 	s    *store.Store
 	sink *sink
 	desk delivery.Desk
+	skew *atomic.Int64 // how far the store's clock is ahead
 }
 
 func setup(t *testing.T) *world {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(stop)
-	w := &world{T: t, ctx: ctx, path: filepath.Join(t.TempDir(), "placet.db"), sink: newSink()}
+	w := &world{T: t, ctx: ctx, path: filepath.Join(t.TempDir(), "placet.db"), sink: newSink(), skew: &atomic.Int64{}}
 	w.s = w.open()
 	w.desk = w.deskOn(w.s)
 	return w
 }
 
-func (w *world) open() *store.Store {
+// open opens the store, as another process would.
+func (w *world) open(hooks ...*sqlite.Hooks) *store.Store {
 	w.Helper()
-	s, err := sqlite.Open(w.ctx, w.path, nil)
+	o := &sqlite.Options{Now: w.now, Logger: slog.New(slog.DiscardHandler)}
+	if len(hooks) > 0 {
+		o.Hooks = hooks[0]
+	}
+	s, err := sqlite.Open(w.ctx, w.path, o)
 	if err != nil {
 		w.Fatal(err)
 	}
 	w.Cleanup(func() { s.Close() })
 	return s
 }
+
+func (w *world) now() time.Time { return time.Now().Add(time.Duration(w.skew.Load())) }
+
+// later has the store's clock go on by so much.
+func (w *world) later(d time.Duration) { w.skew.Add(int64(d)) }
 
 func (w *world) deskOn(s *store.Store) delivery.Desk {
 	return delivery.Desk{Store: s, Space: event.MainSpace, Channels: delivery.Channels{delivery.KindWebhook: w.sink}}
@@ -236,3 +250,38 @@ func dataOf(t testing.TB, body []byte) map[string]any {
 }
 
 var errBroken = errors.New("broken")
+
+// ask asks something for the job of a stream, and resolve answers it.
+func (w *world) ask(stream string, n int) decision.AskedAt {
+	w.Helper()
+	q, err := decision.Operator{Store: w.s}.Ask(w.ctx, event.MainSpace, stream[4:], decision.Asking{Prompt: "Go on?", Options: []string{"yes", "no"}, IdempotencyKey: fmt.Sprint("q", n), By: "bot"})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return q
+}
+
+func (w *world) resolve(q decision.AskedAt) {
+	w.Helper()
+	if _, err := (decision.Operator{Store: w.s}).Resolve(w.ctx, q.Owner.ID, q.ID, decision.Answering{Choice: "yes", By: "Ana"}); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// eventsOf are those of a stream about one subject.
+func (w *world) eventsOf(stream, subject string) (es []event.Event) {
+	w.Helper()
+	if err := txn.View(w.ctx, w.s, func(tx delivery.Tx) (err error) {
+		es, err = tx.Events(event.Query{Stream: stream, Subject: subject})
+		return err
+	}); err != nil {
+		w.Fatal(err)
+	}
+	return es
+}
+
+func mustDecode(b []byte, to any) {
+	if err := json.Unmarshal(b, to); err != nil {
+		panic(err)
+	}
+}

@@ -29,7 +29,7 @@ const (
 	deliveryAttemptsSQL      = `SELECT delivery_id, n, owner, started_at, ended_at, outcome, status, message FROM delivery_attempt WHERE delivery_id = ? ORDER BY n`
 
 	// Those that have arrived are not counted: they are all the rest.
-	countDeliveriesSQL = `SELECT status, count(*) FROM delivery WHERE ended_at IS NULL AND space = ?1 GROUP BY status
+	countDeliveriesSQL = `SELECT status, count(*) FROM delivery WHERE ` + isOpen + ` AND space = ?1 GROUP BY status
 		UNION ALL SELECT status, count(*) FROM delivery WHERE space = ?1 AND (status = 'dead' OR status = 'dropped') GROUP BY status`
 	settledSQL = `SELECT status <> 'pending' FROM decision WHERE id = ?`
 )
@@ -42,12 +42,16 @@ var (
 	overagedSQL      = selectDeliveries + ` WHERE ended_at IS NULL AND lease_until IS NULL AND gives_up_at < ? ORDER BY gives_up_at LIMIT +?`
 	askedSQL         = selectDeliveries + ` WHERE asks = 1 AND ended_at IS NULL AND lease_until IS NULL AND id > ?
 		AND EXISTS (SELECT 1 FROM decision WHERE decision.id = delivery.subject AND decision.status <> 'pending') ORDER BY id LIMIT +?`
-	// What of a removed target is due, or waits in a lane of its.
+	// What of a removed target is due, or waits in a lane of its. The cross joins have the
+	// targets looked at first.
 	removedSQL = selectDeliveries + ` WHERE id IN (
-		SELECT d.id FROM wake_target AS t JOIN delivery AS d ON d.target_id = t.id AND d.due_at IS NOT NULL AND d.pushed = (t.kind <> 'relay') WHERE t.removed_at IS NOT NULL
+		SELECT d.id FROM wake_target AS t INDEXED BY wake_target_removed CROSS JOIN delivery AS d
+			ON d.target_id = t.id AND d.due_at IS NOT NULL AND d.pushed = (t.kind <> 'relay') WHERE t.removed_at IS NOT NULL AND t.id > ''
 		UNION ALL
-		SELECT d.id FROM wake_target AS t JOIN delivery AS d ON d.target_id = t.id AND d.ended_at IS NULL AND d.ordered = 1 AND d.lease_until IS NULL WHERE t.removed_at IS NOT NULL
+		SELECT d.id FROM wake_target AS t INDEXED BY wake_target_removed CROSS JOIN delivery AS d
+			ON d.target_id = t.id AND d.ended_at IS NULL AND d.ordered = 1 AND d.lease_until IS NULL WHERE t.removed_at IS NOT NULL AND t.id > ''
 		LIMIT +?)`
+	selectOpen = selectDeliveries + ` INDEXED BY delivery_age`
 )
 
 func (x rows) InsertDelivery(d delivery.Delivery) error {
@@ -76,23 +80,27 @@ func scanDelivery(r row) delivery.Delivery {
 	}
 }
 
+// isOpen is written so that the index of these is entered, and not the table.
+const isOpen = `ended_at IS NULL AND gives_up_at > 0`
+
 // Deliveries lists newest first: ids sort by time.
 func (x rows) Deliveries(q delivery.Query) ([]delivery.Delivery, error) {
-	w := where{}
+	from, w := selectDeliveries, where{}
 	w.and(`space = ?`, q.Space)
 	w.and(`target_id = ?`, q.TargetID, q.TargetID != "")
 	w.and(`stream = ?`, q.Stream, q.Stream != "")
 	w.and(`status = ?`, string(q.Status), q.Status != "")
-	switch { // so that the index of these is used
-	case q.Status.Open():
-		w.and(`ended_at IS NULL`)
+	switch {
+	case q.Status.Open() && q.TargetID == "" && q.Stream == "":
+		from = selectOpen // all the others may be many
+		w.and(isOpen)
 	case q.Status == delivery.Dead, q.Status == delivery.Dropped:
 		w.and(`(status = 'dead' OR status = 'dropped')`)
 	}
 	w.and(`target_id IN (SELECT id FROM wake_target WHERE principal = ?)`, q.Principal, q.Principal != "")
 	w.and(`id < ?`, q.After, q.After != "")
 	w.prefix(`id`, q.Prefix)
-	return x.deliveries(selectDeliveries+w.sql+` ORDER BY id DESC LIMIT +?`, append(w.args, pageSize(q.Limit, 50, 500))...)
+	return x.deliveries(from+w.sql+` ORDER BY id DESC LIMIT +?`, append(w.args, pageSize(q.Limit, 50, 500))...)
 }
 
 func (x rows) deliveries(sql string, args ...any) (ds []delivery.Delivery, err error) {

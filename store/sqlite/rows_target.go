@@ -21,8 +21,8 @@ const (
 	inUse          = ` AND disabled_at IS NULL AND removed_at IS NULL`
 	countGlobalSQL = `SELECT count(*) FROM wake_target WHERE space = ? AND stream = ''` + inUse
 	countOfSQL     = `SELECT count(*) FROM wake_target WHERE space = ? AND stream = ?` + inUse
-	countMostSQL   = `SELECT coalesce(max(n), 0) FROM (SELECT count(*) AS n FROM wake_target WHERE space = ? AND stream > ''` + inUse + ` GROUP BY stream)`
-	anyRootedSQL   = `SELECT EXISTS (SELECT 1 FROM wake_target WHERE stream > ''` + inUse + `)`
+	countMostSQL   = `SELECT coalesce(max(n), 0) FROM (SELECT count(*) AS n FROM wake_target INDEXED BY wake_target_hears WHERE space = ? AND stream > ''` + inUse + ` GROUP BY stream)`
+	anyRootedSQL   = `SELECT 1 FROM wake_target INDEXED BY wake_target_hears WHERE stream > ''` + inUse + ` LIMIT 1`
 )
 
 var (
@@ -75,7 +75,7 @@ func (x rows) readHearing() (*hearing, error) {
 		h.global[t.Space] = append(h.global[t.Space], t)
 	}
 	if err == nil {
-		_, err = x.h.queryRow(anyRootedSQL, nil, func(r row) error { h.rooted = r.bool(0); return nil })
+		h.rooted, err = x.h.queryRow(anyRootedSQL, nil, func(row) error { return nil })
 	}
 	return h, err
 }

@@ -98,6 +98,8 @@ func Run(t *testing.T, b Backend) {
 		{"Jobs", jobs},
 		{"Questions", questions},
 		{"Tokens", tokens},
+		{"Targets", targets},
+		{"Deliveries", deliveries},
 		{"Counters", counters},
 		{"Events", events},
 		{"Commit", commit},

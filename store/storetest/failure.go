@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/placet-dev/placet/call"
+	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/store"
 	"github.com/placet-dev/placet/tool"
 	"github.com/placet-dev/placet/txn"
@@ -23,6 +24,7 @@ import (
 func failure(t *testing.T, b Backend) {
 	told, all := 0, stories()
 	maps.Copy(all, jobStories())
+	maps.Copy(all, deliveryStories())
 	for name, tell := range all {
 		var blows []Blow
 		for _, blow := range b.failures() {
@@ -123,6 +125,9 @@ func newHouse(t *testing.T, b Backend, how Options) *house {
 	place := b.New(t)
 	h := &house{world: at(t, b, place, place.Open(t, Options{Once: true})), how: how}
 	h.struck = h.open(how)
+	hears := relay("") // so that whatever a story tells is matched, and that can fail too
+	hears.Events = []string{string(event.ApprovalRequested), string(event.DecisionRequested), string(event.CallFinished), string(event.RunFinished), string(event.JobStarted)}
+	h.addTarget(hears)
 	return h
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/decision"
+	"github.com/placet-dev/placet/delivery"
 	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/job"
 	"github.com/placet-dev/placet/run"
@@ -28,13 +29,17 @@ type image struct {
 	Cleaned   map[string]event.Head // where streams ended whose jobs are cleaned up, as far as an event of them is left
 	Events    []event.Event         // by pos
 	Pending   map[string]int64      // the counter, by space
+
+	Targets    map[string]delivery.Target // removed ones as far as a delivery names them
+	Deliveries map[string]delivery.Delivery
+	Tries      map[string][]delivery.Attempt // by delivery
 }
 
 // look reads everything. It takes several views: nobody may write meanwhile.
 func look(ctx context.Context, t Tester, s txn.Store) image {
 	t.Helper()
 	m := newImage(0)
-	for _, step := range []func(context.Context, txn.Store) error{m.readEvents, m.readRoots, m.readRuns, m.readJobs, m.readBelow} {
+	for _, step := range []func(context.Context, txn.Store) error{m.readEvents, m.readRoots, m.readRuns, m.readJobs, m.readBelow, m.readDeliveries} {
 		if err := step(ctx, s); err != nil {
 			t.Fatalf("look through the store: %v", err)
 		}
@@ -47,6 +52,7 @@ func newImage(after int64) image {
 		After: after, Calls: map[string]call.Call{}, Attempts: map[string][]call.Attempt{},
 		Decisions: map[string]decision.Decision{}, Runs: map[string]run.Run{}, Steps: map[string][]run.Step{}, Jobs: map[string]job.Job{}, Cleaned: map[string]event.Head{},
 		Pending: map[string]int64{event.MainSpace: 0},
+		Targets: map[string]delivery.Target{}, Deliveries: map[string]delivery.Delivery{}, Tries: map[string][]delivery.Attempt{},
 	}
 }
 
@@ -63,8 +69,19 @@ func (w *world) lookBehind(pos int64) image {
 		if m.Events, err = tx.Events(event.Query{After: pos, Limit: 1000}); err != nil {
 			return err
 		}
+		if err := m.readTargets(tx, event.MainSpace); err != nil {
+			return err
+		}
+		seen := map[string]bool{}
 		for _, e := range m.Events {
 			if err := m.readRoot(tx, e.Stream); err != nil {
+				return err
+			}
+			if seen[e.Stream] {
+				continue
+			}
+			seen[e.Stream] = true
+			if err := m.readDeliveriesOf(tx, e.Space, e.Stream); err != nil {
 				return err
 			}
 		}

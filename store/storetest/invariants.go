@@ -24,7 +24,8 @@ type Tester interface {
 // whatever happened to it, and does not: chains and heads verify, numbers only
 // grow, every state of a call and of an approval has its event, attempts fit
 // their calls, runs and their steps fit what they wait for and what they carry out,
-// and the pending counter is the number of pending rows. Nobody may write meanwhile.
+// deliveries fit their events, their order and their attempts, and the pending counter is
+// the number of pending rows. Nobody may write meanwhile.
 func CheckInvariants(t Tester, s txn.Store) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
@@ -75,6 +76,7 @@ func (k *checker) all() {
 		k.job(j)
 	}
 	k.cleaned()
+	k.deliveries()
 }
 
 func (k *checker) fault(of, format string, args ...any) {

@@ -27,7 +27,7 @@ CREATE TABLE wake_target(
   CHECK ((disabled_at IS NULL) = (disabled = ''))
 ) STRICT;
 
-CREATE INDEX wake_target_hears ON wake_target(space, stream) WHERE disabled_at IS NULL AND removed_at IS NULL;
+CREATE INDEX wake_target_hears ON wake_target(stream, space, id) WHERE disabled_at IS NULL AND removed_at IS NULL;
 CREATE INDEX wake_target_listed ON wake_target(space, id) WHERE removed_at IS NULL;
 CREATE INDEX wake_target_of ON wake_target(stream) WHERE stream > '';
 CREATE INDEX wake_target_removed ON wake_target(id) WHERE removed_at IS NOT NULL;
