@@ -12,7 +12,7 @@ import (
 // The guide's table has each tool once, with an example that the tool takes.
 func TestGuide(t *testing.T) {
 	t.Parallel()
-	b, err := os.ReadFile("../docs/guide/mcp.md")
+	b, err := os.ReadFile("../docs/guide/agents.md")
 	if err != nil {
 		t.Fatal(err)
 	}
