@@ -2,7 +2,7 @@
 
 GO      ?= go
 BIN     := bin
-RACE    := ./fault ./txn ./token ./httpapi ./mcpserver ./event ./decision ./call ./run ./flow ./job ./store/... ./tool ./policy/... ./placettest .
+RACE    := ./fault ./txn ./token ./httpapi ./mcpserver ./event ./decision ./call ./run ./flow ./delivery ./channel/... ./job ./store/... ./tool ./policy/... ./placettest .
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
 .DEFAULT_GOAL := help

@@ -136,7 +136,7 @@ type Tx interface {
 	Deliveries(q Query) ([]Delivery, error)
 	DeliveryAttempts(deliveryID string) ([]Attempt, error)
 	CountDeliveries(space string) (map[Status]int64, error)
-	// PutDelivery writes a change, guarded by prev's version, status and fence; false:
+	// PutDelivery writes a change, guarded by prev's version, status, fence and epoch; false:
 	// another writer won, and nothing was written. Where a delivery has come to its end,
 	// the next of its target and stream becomes due.
 	PutDelivery(prev Delivery, ch Change) (won bool, err error)
@@ -154,7 +154,8 @@ type Tx interface {
 	Moot(after string, limit int) ([]Delivery, error)
 	// Overaged lists open ones that nobody has claimed and that are to be given up.
 	Overaged(now time.Time, limit int) ([]Delivery, error)
-	// Settled reports whether what an event asked people for is settled.
+	// Settled reports whether what an event asked people for is settled, or waited for by
+	// nobody any more.
 	Settled(subject string) (bool, error)
 }
 

@@ -287,7 +287,7 @@ func (w *work) pass(ctx, sending context.Context) (more bool) {
 		w.d.begin(c.t.ID)
 		go func() { w.ended <- w.d.send(sending, c, start) }()
 	}
-	return at != "" || got.over > 0 || len(w.done) > 0
+	return at != "" || got.over > 0 || len(got.begun) >= claimsAtOnce || len(w.done) > 0
 }
 
 // offer is what of a target is due, as far as there is room.

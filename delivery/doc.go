@@ -10,7 +10,7 @@
 //	   │                           ▼                                ▼
 //	   │                        retrying ◀──────────────────────────┘
 //	   │                           │
-//	   └────────▶ dropped ◀────────┘   what it asks for is settled, or its target is gone
+//	   └────────▶ dropped ◀────────┘   what it asks for is settled, or its target or its root is gone
 //
 // A delivery is written in its event's transaction. An attempt is written before
 // anything is sent, with a lease; an attempt whose process was lost is closed as

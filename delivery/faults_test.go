@@ -572,7 +572,7 @@ func TestWakesInTime(t *testing.T) {
 func TestNobodyWaitsForOthers(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
-	const hanging, streams, healthy, queue = 40, 8, 20, 10_000
+	const hanging, streams, healthy, queue = 40, 8, 20, 10_000 / thorough
 	release := make(chan struct{})
 	var once sync.Once
 	free := func() { once.Do(func() { close(release) }) }

@@ -33,7 +33,7 @@ const maxFact = 300
 func (d Delivery) Body(e event.Event) []byte {
 	data := map[string]json.RawMessage{}
 	var payload map[string]json.RawMessage
-	if json.Unmarshal(e.Payload, &payload) == nil {
+	if e.Type != event.JobOutput && json.Unmarshal(e.Payload, &payload) == nil { // what is printed names no facts
 		for _, name := range shownFacts {
 			if v, ok := payload[name]; ok && len(v) <= maxFact && !strings.ContainsAny(string(v[:1]), "{[") {
 				data[name] = v

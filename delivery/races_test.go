@@ -36,7 +36,7 @@ func TestManyDispatchers(t *testing.T) {
 	for _, n := range []int{2, 4} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			t.Parallel()
-			const rounds = 200
+			const rounds = 200 / thorough
 			w := setup(t)
 			stores := []*store.Store{w.s, w.open()}
 			streams := []string{w.root(), w.root()}
@@ -147,7 +147,7 @@ func TestHistory(t *testing.T) {
 	w.dispatch(stores[0])
 	w.dispatch(stores[1])
 	wanted, retried := 0, map[string]int64{}
-	for range 300 {
+	for range 300 / thorough {
 		i := rnd.IntN(len(streams))
 		w.tell(streams[i], event.JobPaused, 1)
 		if wanted += 2; i == 0 {
@@ -301,7 +301,7 @@ func TestResolveAgainstClaim(t *testing.T) {
 	w.add("", func(a *delivery.Adding) { a.Events = []string{string(event.DecisionRequested)} })
 	w.dispatch(w.s)
 	w.dispatch(other)
-	const rounds = 200
+	const rounds = 200 / thorough
 	s := w.root()
 	for i := range rounds {
 		q := w.ask(s, i)

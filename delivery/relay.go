@@ -136,7 +136,7 @@ func (k Desk) fetch(ctx context.Context, p Polling) (got []Polled, err error) {
 		if err != nil || !due {
 			return nil, err
 		}
-		moved := false
+		var moved bool
 		if got, moved, err = k.claim(ctx, p); err != nil || !moved {
 			return got, err
 		}

@@ -135,7 +135,7 @@ func (d Delivery) settle(c Settle, now time.Time) (Change, error) {
 		return d.release(Release{Fence: c.Fence, Message: c.Outcome.Message}, now)
 	}
 	d.Attempts++
-	ch := Change{}
+	var ch Change
 	switch c.Outcome.Result {
 	case Arrived:
 		ch = d.over(Delivered, "", now)

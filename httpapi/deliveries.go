@@ -156,18 +156,18 @@ func (s *Server) deliveryAttempts(ctx context.Context, c caller, in *idIn) (*bod
 }
 
 func (s *Server) retryDelivery(ctx context.Context, c caller, in *retryIn) (*body[delivery.DeliveryObject], error) {
-	d, t, err := s.delivery(ctx, c, in.ID)
+	_, t, err := s.delivery(ctx, c, in.ID)
+	if err == nil && !c.hears(t) {
+		err = ErrScope.Say("Target %s is another's.", t.ID).Hint("An operator may try its deliveries again.")
+	}
 	if err != nil {
 		return nil, err
-	}
-	if !c.manages() && !c.added(t) {
-		return nil, ErrScope.Say("Target %s is another's.", t.ID).Hint("An operator may try its deliveries again.")
 	}
 	by := By{}
 	if in.Body != nil {
 		by = *in.Body
 	}
-	d, err = s.desk().Retry(ctx, in.ID, c.byOr(by.By))
+	d, err := s.desk().Retry(ctx, in.ID, c.byOr(by.By))
 	return answer(d.Object(), err)
 }
 

@@ -142,8 +142,8 @@ type Rows interface {
 	Deliveries(q delivery.Query) ([]delivery.Delivery, error)
 	DeliveryAttempts(deliveryID string) ([]delivery.Attempt, error)
 	CountDeliveries(space string) (map[delivery.Status]int64, error)
-	// UpdateDelivery writes what differs, guarded by prev's version, status and fence;
-	// false: another writer won.
+	// UpdateDelivery writes what differs, guarded by prev's version, status, fence and
+	// epoch; false: another writer won.
 	UpdateDelivery(prev, next delivery.Delivery) (bool, error)
 	// MakeDue makes the first ordered one of a target and stream due that has not come to
 	// its end, unless it is due or claimed.

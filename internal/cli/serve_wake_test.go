@@ -33,9 +33,8 @@ type receiver struct {
 	got  chan received
 	srv  *http.Server
 
-	mu   sync.Mutex
-	how  func(http.ResponseWriter, *http.Request)
-	stop sync.Once
+	mu  sync.Mutex
+	how func(http.ResponseWriter, *http.Request)
 }
 
 type received struct {

@@ -31,7 +31,7 @@ const (
 	// Those that have arrived are not counted: they are all the rest.
 	countDeliveriesSQL = `SELECT status, count(*) FROM delivery WHERE ` + isOpen + ` AND space = ?1 GROUP BY status
 		UNION ALL SELECT status, count(*) FROM delivery WHERE space = ?1 AND (status = 'dead' OR status = 'dropped') GROUP BY status`
-	settledSQL = `SELECT status <> 'pending' FROM decision WHERE id = ?`
+	settledSQL = `SELECT status <> 'pending' OR open = 0 FROM decision WHERE id = ?`
 )
 
 var (
@@ -41,7 +41,7 @@ var (
 	claimsEndedSQL   = selectDeliveries + ` WHERE lease_until IS NOT NULL AND lease_until < ? ORDER BY lease_until LIMIT +?`
 	overagedSQL      = selectDeliveries + ` WHERE ended_at IS NULL AND lease_until IS NULL AND gives_up_at < ? ORDER BY gives_up_at LIMIT +?`
 	askedSQL         = selectDeliveries + ` WHERE asks = 1 AND ended_at IS NULL AND lease_until IS NULL AND id > ?
-		AND EXISTS (SELECT 1 FROM decision WHERE decision.id = delivery.subject AND decision.status <> 'pending') ORDER BY id LIMIT +?`
+		AND EXISTS (SELECT 1 FROM decision WHERE decision.id = delivery.subject AND (decision.status <> 'pending' OR decision.open = 0)) ORDER BY id LIMIT +?`
 	// What of a removed target is due, or waits in a lane of its. The cross joins have the
 	// targets looked at first.
 	removedSQL = selectDeliveries + ` WHERE id IN (
@@ -135,7 +135,7 @@ func (x rows) UpdateDelivery(prev, d delivery.Delivery) (bool, error) {
 	u.time(`gives_up_at`, prev.GivesUpAt, d.GivesUpAt)
 	u.int(`budget`, prev.Budget, d.Budget)
 	u.time(`ended_at`, prev.EndedAt, d.EndedAt)
-	u.where(`id = ? AND version = ? AND status = ? AND fence = ?`, prev.ID, prev.Version, string(prev.Status), prev.Fence)
+	u.where(`id = ? AND version = ? AND status = ? AND fence = ? AND epoch = ?`, prev.ID, prev.Version, string(prev.Status), prev.Fence, prev.Epoch)
 	return u.run(x)
 }
 

@@ -29,6 +29,7 @@ func deliveries(t *testing.T, b Backend) {
 		"due targets":  dueTargets,
 		"lost":         deliveriesLost,
 		"moot":         deliveriesMoot,
+		"closed":       deliveriesClosed,
 		"too old":      deliveriesTooOld,
 		"clean":        deliveriesCleaned,
 		"relays race":  relaysRace,
@@ -175,7 +176,7 @@ func (w *world) attemptsReadBack(id string) {
 	w.same([]delivery.Attempt{over}, w.tries(id))
 }
 
-// deliveryGuard: whoever judged on another version, status or claim writes nothing: no
+// deliveryGuard: whoever judged on another version, status, claim or life of the store writes nothing: no
 // attempt and no event either, and the next does not become due.
 func deliveryGuard(w *world) {
 	t := relay("")
@@ -183,7 +184,7 @@ func deliveryGuard(w *world) {
 	d := ds[0]
 	for name, change := range map[string]func(*delivery.Delivery){
 		"version": func(d *delivery.Delivery) { d.Version++ }, "status": func(d *delivery.Delivery) { d.Status = delivery.Retrying },
-		"fence": func(d *delivery.Delivery) { d.Fence++ }, "id": func(d *delivery.Delivery) { d.ID = "dlv_none" },
+		"fence": func(d *delivery.Delivery) { d.Fence++ }, "epoch": func(d *delivery.Delivery) { d.Epoch++ }, "id": func(d *delivery.Delivery) { d.ID = "dlv_none" },
 	} {
 		prev := d
 		change(&prev)
@@ -505,6 +506,21 @@ func deliveriesMoot(w *world) {
 		}
 	}
 	CheckInvariants(w.T, w.s)
+}
+
+// deliveriesClosed: what nobody waits for any more is dropped too, although nobody has
+// answered it.
+func deliveriesClosed(w *world) {
+	t := relay("")
+	t.Events = []string{string(event.ApprovalRequested)}
+	w.addTarget(t)
+	c := w.insertCall(parkedCall())
+	d := w.insertDecision(pendingDecision(c))
+	w.closeDecision(d)
+	if n, err := w.wakeDesk().Sweep(w.ctx); n != 1 || err != nil {
+		w.Errorf("swept %d, %v", n, err)
+	}
+	w.same(delivery.Dropped, w.deliveriesOf(t)[0].Status)
 }
 
 // deliveriesTooOld: only what is open and not claimed is given up, strictly after its time.
