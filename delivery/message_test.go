@@ -89,7 +89,7 @@ func TestAdding(t *testing.T) {
 		"no command":        {"", delivery.Adding{Type: delivery.KindCommand}, "no command"},
 		"command with URL":  {"", delivery.Adding{Type: delivery.KindCommand, Command: []string{"x"}, URL: "https://a"}, "no URL and no headers"},
 		"relay with secret": {"", delivery.Adding{Type: delivery.KindRelay, Secret: "x"}, "no secret"},
-		"secret":            {"", of(func(a *delivery.Adding) { a.Secret = "short" }), "no webhook's secret"},
+		"secret":            {"", of(func(a *delivery.Adding) { a.Secret = "short" }), "whsec_"},
 		"no events":         {"", of(func(a *delivery.Adding) { a.Events = []string{} }), "names 0 types"},
 		"unknown event":     {"", of(func(a *delivery.Adding) { a.Events = []string{"done"} }), "is of type"},
 		"a run's of a job":  {"job:j", of(func(a *delivery.Adding) { a.Events = []string{string(event.RunFinished)} }), "is of type"},
