@@ -107,12 +107,9 @@ func Open(c Config) (*Placet, error) {
 		log:      c.Log,
 		flow:     runs,
 	}
-	p.deliver = func(context.Context) {}
-	if len(c.Channels) > 0 {
-		p.deliver = func(ctx context.Context) {
-			d := delivery.Dispatcher{Store: c.Store, Channels: c.Channels, Owner: deliverer(), Observer: c.Observer, Log: c.Log}
-			_ = d.Loop(ctx) // it ends with ctx alone
-		}
+	p.deliver = func(ctx context.Context) { // without a channel too: it looks after what relays have claimed
+		d := delivery.Dispatcher{Store: c.Store, Channels: c.Channels, Owner: deliverer(), Observer: c.Observer, Log: c.Log}
+		_ = d.Loop(ctx) // it ends with ctx alone
 	}
 	runs.Agent = c.Agent
 	p.Runs, p.Gate = run.NewDriver(runs), run.NewGate(runs)

@@ -22,7 +22,7 @@ type Message struct {
 	At         time.Time // when this attempt was made
 	Target     Target
 	Type       string // of the event
-	Body       []byte // CloudEvents 1.0, structured JSON; the same bytes in every attempt
+	Body       []byte // CloudEvents 1.0, structured JSON; the same in every attempt, unless the event was redacted meanwhile
 }
 
 // ContentType is that of every message's body.

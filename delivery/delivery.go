@@ -18,7 +18,7 @@ const (
 	Retrying    Status = "retrying"    // an attempt failed, another follows
 	Delivered   Status = "delivered"   // it arrived
 	Dead        Status = "dead"        // given up
-	Dropped     Status = "dropped"     // never sent: nobody needs it any more
+	Dropped     Status = "dropped"     // given up because nobody needs it any more; it may have been tried
 )
 
 // Statuses lists all of them.

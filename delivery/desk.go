@@ -3,6 +3,7 @@ package delivery
 import (
 	"context"
 	"time"
+	"unicode/utf8"
 
 	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/txn"
@@ -107,9 +108,16 @@ func (k Desk) change(ctx context.Context, id string, how func(Tx, *Target) error
 	return t, err
 }
 
-// Retry tries a dead delivery again, out of its order. Errors: [ErrNotFound],
-// [ErrState] where it is not dead or its target is not in use.
+// MaxBy bounds who wants a delivery tried again, in characters.
+const MaxBy = 200
+
+// Retry tries a dead delivery again, out of its order. by is text of 1 to [MaxBy]
+// characters. Errors: [ErrUsage], [ErrNotFound], [ErrState] where it is not dead or its
+// target is not in use.
 func (k Desk) Retry(ctx context.Context, id, by string) (d Delivery, err error) {
+	if n := utf8.RuneCountInString(by); n == 0 || n > MaxBy || !txn.IsText(by) {
+		return d, ErrUsage.Say("Who wants it tried again is text of 1 to %d characters.", MaxBy)
+	}
 	err = event.Update(ctx, k.Store, k.Observer, func(tx Tx) error {
 		prev, err := tx.Delivery(id)
 		if err == nil && prev.Space != k.Space {

@@ -12,6 +12,9 @@
 //	   │                           │
 //	   └────────▶ dropped ◀────────┘   what it asks for is settled, or its target or its root is gone
 //
+// A pending or retrying one is also dead once its time is over, or when its target is
+// disabled; one that is given back after it was tried is retrying again.
+//
 // A delivery is written in its event's transaction. An attempt is written before
 // anything is sent, with a lease; an attempt whose process was lost is closed as
 // reclaimed once the lease has ended, and the delivery is tried again. So a message may
@@ -23,6 +26,7 @@
 // end of one makes the next due. One that a person tries again after it was dead goes
 // out of order, and says so. Targets do not wait for each other.
 //
-// The caller's duties: run a [Dispatcher] where messages are to go out, and give it a
-// [Channel] for each kind; run one in several processes if that is wanted.
+// The caller's duties: run a [Dispatcher] in at least one process, with a [Channel] for
+// each kind that is pushed to; it also looks after what clients of relays have claimed
+// and not acknowledged. Several processes may run one.
 package delivery

@@ -29,7 +29,8 @@ var shownFacts = []string{
 // maxFact bounds one of them, in bytes.
 const maxFact = 300
 
-// Body is what is sent of an event. It is the same in every attempt.
+// Body is what is sent of an event. It is the same in every attempt, unless the event was
+// redacted meanwhile.
 func (d Delivery) Body(e event.Event) []byte {
 	data := map[string]json.RawMessage{}
 	var payload map[string]json.RawMessage

@@ -140,3 +140,16 @@ func TestRotate(t *testing.T) {
 		t.Errorf("a relay's: %v", err)
 	}
 }
+
+// What a message says of its root is true of every kind of stream.
+func TestRootOfAMessage(t *testing.T) {
+	t.Parallel()
+	for stream, want := range map[string][2]any{"job:job_1": {"job_1", nil}, "run:run_1": {nil, "run_1"}, "call:call_1": {nil, nil}} {
+		d := delivery.Delivery{ID: "dlv_1", Stream: stream}
+		data := dataOf(t, d.Body(event.Event{Stream: stream, StreamSeq: 1, Type: event.ApprovalRequested, Payload: json.RawMessage(`{"approval_id":"apr_1"}`)}))
+		o := d.Object()
+		if data["job_id"] != want[0] || data["run_id"] != want[1] || data["approval_id"] != "apr_1" || (o.JobID == "") != (want[0] == nil) || (o.RunID == "") != (want[1] == nil) {
+			t.Errorf("%s: %v, %+v", stream, data, o)
+		}
+	}
+}

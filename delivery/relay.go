@@ -18,7 +18,8 @@ const (
 	DefaultPollLease = time.Minute
 	MaxPollLease     = time.Hour
 	MaxPollWait      = time.Minute
-	pollAgain        = time.Second // without a wake: what was to be tried later becomes due by itself
+	pollAgain        = time.Second     // where what was due was taken by another
+	longestPoll      = 2 * MaxPollWait // longer than any poll waits
 )
 
 // Polling says what a client fetches.
@@ -57,8 +58,8 @@ func (p *Polling) check() error {
 }
 
 // Register adds a relay, or finds the principal's own of that name on that root and
-// gives it the events asked for now: a client that comes again goes on with what it has
-// not acknowledged. Errors: those of [Desk.Add].
+// gives it what is asked for now: a client that comes again goes on with what it has not
+// acknowledged, also where the root has ended since. Errors: those of [Desk.Add].
 func (k Desk) Register(ctx context.Context, stream, principal string, a Adding, stays func(tx txn.Tx) error) (Target, error) {
 	a.Type = KindRelay
 	if a.Name == "" {
@@ -68,31 +69,39 @@ func (k Desk) Register(ctx context.Context, stream, principal string, a Adding, 
 	if err != nil {
 		return t, err
 	}
+	var got Target
 	err = txn.Update(ctx, k.Store, func(tx Tx) error {
-		if stays != nil {
+		got = t
+		earlier, err := tx.Targets(TargetQuery{Space: k.Space, Stream: stream, Global: stream == "", Principal: principal, Name: a.Name, Kind: KindRelay, Limit: 1})
+		switch {
+		case err != nil:
+			return err
+		case len(earlier) == 0 && stays != nil:
 			if err := stays(tx); err != nil {
 				return err
 			}
 		}
-		earlier, err := tx.Targets(TargetQuery{Space: k.Space, Stream: stream, Global: stream == "", Principal: principal, Name: a.Name, Kind: KindRelay, Limit: 1})
-		if err != nil {
-			return err
-		}
 		if len(earlier) == 0 {
-			return Add(tx, &t)
+			return Add(tx, &got)
 		}
 		prev := earlier[0]
-		next := t
-		next.ID, next.CreatedAt, next.Version = prev.ID, prev.CreatedAt, prev.Version+1
-		t = next
-		return tx.PutTarget(prev, next)
+		got.ID, got.CreatedAt, got.Version = prev.ID, prev.CreatedAt, prev.Version+1
+		if !prev.InUse() {
+			if err := fits(tx, got); err != nil {
+				return err
+			}
+		}
+		return tx.PutTarget(prev, got)
 	})
-	return t, err
+	return got, err
 }
 
 // Poll claims what is due for a relay, and waits for the first where there is none. An
 // empty answer is no error. Errors: [ErrNotFound], [ErrUsage], [ErrState] where the
 // target is not one that polls or is disabled.
+//
+// Something has to take back what was not acknowledged: a [Dispatcher] in some process,
+// or [Desk.Sweep].
 func (k Desk) Poll(ctx context.Context, p Polling) ([]Polled, error) {
 	if err := p.check(); err != nil {
 		return nil, err
@@ -101,13 +110,14 @@ func (k Desk) Poll(ctx context.Context, p Polling) ([]Polled, error) {
 	defer stop()
 	over := time.NewTimer(p.Wait)
 	defer over.Stop()
-	again := time.NewTicker(pollAgain)
+	again := time.NewTimer(p.Wait)
 	defer again.Stop()
 	for {
-		got, err := k.fetch(ctx, p)
+		got, next, err := k.fetch(ctx, p)
 		if err != nil || len(got) > 0 || p.Wait == 0 {
 			return got, err
 		}
+		again.Reset(next)
 		select {
 		case <-woken:
 		case <-again.C:
@@ -120,28 +130,34 @@ func (k Desk) Poll(ctx context.Context, p Polling) ([]Polled, error) {
 }
 
 // fetch looks before it writes: most polls find nothing. Where all that was due came to
-// its end instead, it looks again.
-func (k Desk) fetch(ctx context.Context, p Polling) (got []Polled, err error) {
-	for len(got) == 0 {
-		due := false
-		err := txn.View(ctx, k.Store, func(tx Tx) error {
-			t, err := k.relay(tx, p.TargetID)
-			if err != nil {
-				return err
-			}
-			ds, err := tx.DueOf(t, tx.Now(), 1)
-			due = len(ds) > 0
-			return err
-		})
-		if err != nil || !due {
-			return nil, err
+// its end instead, it looks again. next is when something becomes due by itself.
+func (k Desk) fetch(ctx context.Context, p Polling) (got []Polled, next time.Duration, err error) {
+	for {
+		if next, err = k.nextFor(ctx, p.TargetID); err != nil || next > 0 {
+			return nil, next, err
 		}
-		var moved bool
-		if got, moved, err = k.claim(ctx, p); err != nil || !moved {
-			return got, err
+		got, moved, err := k.claim(ctx, p)
+		if err != nil || !moved || len(got) > 0 {
+			return got, pollAgain, err
 		}
 	}
-	return got, nil
+}
+
+// nextFor is how long it takes until something is due for a relay; 0: it is.
+func (k Desk) nextFor(ctx context.Context, targetID string) (next time.Duration, err error) {
+	err = txn.View(ctx, k.Store, func(tx Tx) error {
+		next = longestPoll
+		t, err := k.relay(tx, targetID)
+		if err != nil {
+			return err
+		}
+		ds, err := tx.DueOf(t, tx.Now().Add(longestPoll), 1)
+		if err == nil && len(ds) > 0 {
+			next = max(0, ds[0].Due.Sub(tx.Now()))
+		}
+		return err
+	})
+	return next, err
 }
 
 // claim makes the claims of a poll. moved: something was claimed, or has come to its end.

@@ -13,8 +13,10 @@ import (
 
 const sweepAtOnce = 100
 
-// Sweep takes back claims whose lease has ended, of whatever process, and drops what
-// asks people for something that is settled. It returns how many it changed.
+// Sweep takes back claims whose lease has ended, of whatever process, drops what nobody
+// needs any more (what it asks for is settled, or its target was removed), and gives up
+// what has not arrived in its time. It returns how many it changed. A [Dispatcher] does
+// it every second.
 func (k Desk) Sweep(ctx context.Context) (int, error) {
 	n, err := k.reclaim(ctx)
 	if err != nil {
@@ -56,7 +58,8 @@ func (k Desk) giveUp(ctx context.Context) (n int, err error) {
 }
 
 // each looks without the write lock, and applies a command to each that it finds, page
-// by page. One that cannot be changed keeps no other back.
+// by page. One that cannot be changed keeps no other of its page back; a whole page of
+// such ends the look.
 func (k Desk) each(ctx context.Context, find func(tx Tx, after string) ([]Delivery, error), how func(Tx, Delivery) (Command, error)) (n int, err error) {
 	for after := ""; ; {
 		var ds []Delivery

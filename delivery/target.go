@@ -138,6 +138,8 @@ func rootOf(stream string) (jobID, runID string) {
 	if id, ok := strings.CutPrefix(stream, jobStream); ok {
 		return id, ""
 	}
-	runID, _ = strings.CutPrefix(stream, runStream)
-	return "", runID
+	if id, ok := strings.CutPrefix(stream, runStream); ok {
+		return "", id
+	}
+	return "", ""
 }

@@ -275,6 +275,11 @@ func (c *Client) Runs(ctx context.Context, status, after string, limit int) (r R
 	return r, c.Do(ctx, http.MethodGet, query(at("runs"), "status", status, "after", after, "limit", number(limit)), nil, &r)
 }
 
+// RunsBeginning lists runs whose id begins so, newest first.
+func (c *Client) RunsBeginning(ctx context.Context, prefix string, limit int) (r Runs, err error) {
+	return r, c.Do(ctx, http.MethodGet, query(at("runs"), "prefix", prefix, "limit", number(limit)), nil, &r)
+}
+
 // GetRun reads a run with its steps.
 func (c *Client) GetRun(ctx context.Context, id string) (o run.Object, err error) {
 	return o, c.Do(ctx, http.MethodGet, at("runs", id), nil, &o)

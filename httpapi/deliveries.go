@@ -107,13 +107,9 @@ func (s *Server) registerRelay() {
 		s.answerRelay(delivery.Desk.GiveBack))
 }
 
-// hears reports whether the caller may know what a target answered: a receiver, or a
-// program, may say anything.
-func (c caller) hears(t delivery.Target) bool { return c.manages() || c.added(t) }
-
 func (c caller) deliveryObject(d delivery.Delivery, t delivery.Target) delivery.DeliveryObject {
 	o := d.Object()
-	if !c.hears(t) {
+	if !c.owns(t) {
 		o.Message = ""
 	}
 	return o
@@ -148,7 +144,7 @@ func (s *Server) deliveryAttempts(ctx context.Context, c caller, in *idIn) (*bod
 	})
 	list := objects(as, delivery.Attempt.Object)
 	for i := range list {
-		if !c.hears(t) {
+		if !c.owns(t) {
 			list[i].Message = ""
 		}
 	}
@@ -157,8 +153,8 @@ func (s *Server) deliveryAttempts(ctx context.Context, c caller, in *idIn) (*bod
 
 func (s *Server) retryDelivery(ctx context.Context, c caller, in *retryIn) (*body[delivery.DeliveryObject], error) {
 	_, t, err := s.delivery(ctx, c, in.ID)
-	if err == nil && !c.hears(t) {
-		err = ErrScope.Say("Target %s is another's.", t.ID).Hint("An operator may try its deliveries again.")
+	if err == nil {
+		err = c.mustOwn(t)
 	}
 	if err != nil {
 		return nil, err
@@ -204,7 +200,7 @@ func (s *Server) listDeliveries(ctx context.Context, c caller, in *listDeliverie
 			return ds, err
 		},
 		id:   func(d delivery.Delivery) string { return d.ID },
-		sees: func(delivery.Delivery) bool { return true },
+		sees: func(d delivery.Delivery) bool { return c.seesTarget(targets[d.TargetID]) },
 	}.page(in.After, in.Limit)
 	return answer(Deliveries{objects(ds, func(d delivery.Delivery) delivery.DeliveryObject { return c.deliveryObject(d, targets[d.TargetID]) }), next}, err)
 }
@@ -230,11 +226,11 @@ func (s *Server) pollRelay(ctx context.Context, c caller, in *pollIn) (*body[Fet
 	}
 	p := delivery.Polling{TargetID: in.TargetID, Holder: c.Principal, Limit: in.Limit, Lease: time.Duration(in.LeaseSeconds) * time.Second}
 	if in.Wait != "" {
-		until, err := deadline(in.Wait)
-		if err != nil {
-			return nil, err
+		wait, err := time.ParseDuration(in.Wait)
+		if err != nil || wait < 0 || wait > delivery.MaxPollWait {
+			return nil, ErrMalformed.Say("query.wait: %q is no time from 0s to %s.", in.Wait, delivery.MaxPollWait).Hint("Write it like wait=30s.")
 		}
-		p.Wait = max(time.Until(until), time.Millisecond)
+		p.Wait = wait
 		defer s.metrics.waits()()
 	}
 	ctx, stop := s.waiting(ctx)
@@ -255,8 +251,8 @@ func fetched(p delivery.Polled) Fetched {
 func (s *Server) answerRelay(how func(delivery.Desk, context.Context, string, string) (delivery.Delivery, error)) func(context.Context, caller, *holdIn) (*body[delivery.DeliveryObject], error) {
 	return func(ctx context.Context, c caller, in *holdIn) (*body[delivery.DeliveryObject], error) {
 		_, t, err := s.delivery(ctx, c, in.Body.DeliveryID)
-		if err == nil && !c.manages() && !c.added(t) {
-			err = ErrScope.Say("Target %s is another's.", t.ID)
+		if err == nil {
+			err = c.mustOwn(t)
 		}
 		if err != nil {
 			return nil, err

@@ -87,7 +87,7 @@ type Starting struct {
 	TimeoutSeconds int64             `json:"timeout_seconds,omitempty" minimum:"1" maximum:"315360000"`
 	IdempotencyKey string            `json:"idempotency_key,omitempty"`
 	Trigger        *job.Trigger      `json:"trigger,omitempty"`
-	WakeTargets    []delivery.Adding `json:"wake_targets,omitempty" doc:"who is told of its events"`
+	WakeTargets    []delivery.Adding `json:"wake_targets,omitempty" maxItems:"20" doc:"who is told of its events"`
 }
 
 func (b Starting) check() error {
@@ -331,7 +331,9 @@ func (s *Server) startJob(ctx context.Context, c caller, in *startIn) (*body[Job
 		Spec: spec, IdempotencyKey: in.Body.IdempotencyKey, Principal: c.Principal, OwnTrigger: !c.reads(), WakeTargets: in.Body.WakeTargets,
 	})
 	o := c.jobObject(j)
-	o.WakeTargets = startTargets(targets)
+	for _, t := range targets {
+		o.WakeTargets = append(o.WakeTargets, withSecret(t))
+	}
 	return answer(o, err)
 }
 

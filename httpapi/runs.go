@@ -21,6 +21,7 @@ type Runs struct {
 type listRunsIn struct {
 	Page
 	Status string `query:"status" enum:"RUNNING,WAITING_FOR_APPROVAL,COMPLETED,FAILED,CANCELLED,all" default:"all"`
+	Prefix string `query:"prefix" maxLength:"200" doc:"those whose id begins so"`
 }
 
 type runOut struct {
@@ -147,7 +148,7 @@ func (s *Server) hideRun(ctx context.Context, c caller, r run.Run, steps []run.S
 }
 
 func (s *Server) listRuns(ctx context.Context, c caller, in *listRunsIn) (*body[Runs], error) {
-	q := run.Query{Space: s.c.Space, Status: run.Status(in.Status)}
+	q := run.Query{Space: s.c.Space, Status: run.Status(in.Status), Prefix: in.Prefix}
 	if in.Status == "all" {
 		q.Status = ""
 	}

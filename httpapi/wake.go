@@ -98,12 +98,18 @@ func (c caller) seesTarget(t delivery.Target) bool {
 // added reports whether the target is of the caller's own principal.
 func (c caller) added(t delivery.Target) bool { return t.Principal != "" && t.Principal == c.Principal }
 
-// targetObject is a target as the caller sees it: an address may hold a secret, which
-// only who brought it and who manages see.
+// owns reports whether the caller may change a target, and may know where it leads and
+// what it answers: that, and an address, may hold a secret.
+func (c caller) owns(t delivery.Target) bool { return c.manages() || c.added(t) }
+
+// targetObject is a target as the caller sees it.
 func (c caller) targetObject(t delivery.Target) delivery.Object {
 	o := t.Object()
-	if c.manages() || c.added(t) {
+	if c.owns(t) {
 		return o
+	}
+	if o.Disabled != "" {
+		o.Disabled = "Who added it sees why."
 	}
 	if u, err := url.Parse(o.URL); err == nil && o.URL != "" {
 		o.URL = u.Scheme + "://" + u.Host + "/…"
@@ -126,10 +132,17 @@ func (s *Server) target(ctx context.Context, c caller, id string) (delivery.Targ
 // ownTarget is one that the caller may change: of its own, or as who manages.
 func (s *Server) ownTarget(ctx context.Context, c caller, id string) (delivery.Target, error) {
 	t, err := s.target(ctx, c, id)
-	if err == nil && !c.manages() && !c.added(t) {
-		err = ErrScope.Say("Target %s is another's.", id).Hint("An operator may change it.")
+	if err == nil {
+		err = c.mustOwn(t)
 	}
 	return t, err
+}
+
+func (c caller) mustOwn(t delivery.Target) error {
+	if c.owns(t) {
+		return nil
+	}
+	return ErrScope.Say("Target %s is another's.", t.ID).Hint("An operator may do that.")
 }
 
 func (s *Server) addTarget(ctx context.Context, c caller, b Waking) (*body[delivery.Object], error) {
@@ -138,16 +151,17 @@ func (s *Server) addTarget(ctx context.Context, c caller, b Waking) (*body[deliv
 		return nil, err
 	}
 	t, err := s.desk().Add(ctx, stream, c.Principal, b.Adding, stays)
-	return s.withSecret(t, err)
+	return answer(withSecret(t), err)
 }
 
-// withSecret is the one answer that tells a webhook's secret.
-func (s *Server) withSecret(t delivery.Target, err error) (*body[delivery.Object], error) {
+// withSecret is a target in the answer that makes it, or gives it a new secret. No other
+// answer tells one.
+func withSecret(t delivery.Target) delivery.Object {
 	o := t.Object()
 	if t.Secret != nil {
 		o.Secret = delivery.FormatSecret(t.Secret)
 	}
-	return answer(o, err)
+	return o
 }
 
 // rootFor is the stream of what a target is to hear of, as far as the caller sees it and
@@ -194,7 +208,7 @@ func (s *Server) rotateTarget(ctx context.Context, c caller, in *rotateIn) (*bod
 		secret = in.Body.Secret
 	}
 	t, err := s.desk().Rotate(ctx, in.ID, secret)
-	return s.withSecret(t, err)
+	return answer(withSecret(t), err)
 }
 
 func (s *Server) listTargets(ctx context.Context, c caller, in *listTargetsIn) (*body[WakeTargets], error) {
@@ -232,15 +246,4 @@ func streamOf(jobID, runID string) string {
 		return runStream(runID)
 	}
 	return ""
-}
-
-// startTargets are the objects of the targets that a job was started with.
-func startTargets(ts []delivery.Target) []delivery.Object {
-	os := make([]delivery.Object, len(ts))
-	for i, t := range ts {
-		if os[i] = t.Object(); t.Secret != nil {
-			os[i].Secret = delivery.FormatSecret(t.Secret)
-		}
-	}
-	return os
 }

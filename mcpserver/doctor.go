@@ -3,9 +3,9 @@ package mcpserver
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"net/url"
+	"strconv"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -17,9 +17,9 @@ type health struct {
 	Ready    bool            `json:"ready"`
 	NotReady *fault.Error    `json:"not_ready,omitempty"` // why
 	Token    json.RawMessage `json:"token"`
-	// DeadDeliveries are those that were given up; absent where this daemon, or this
-	// token, has none to tell of.
-	DeadDeliveries *int `json:"dead_deliveries,omitempty"`
+	// DeadDeliveries are those that were given up, as far as this token sees them.
+	DeadDeliveries int  `json:"dead_deliveries"`
+	MoreDead       bool `json:"more_dead_deliveries,omitempty"` // than were counted
 }
 
 func doctor(ctx context.Context, a *asked) (*mcp.CallToolResult, error) {
@@ -31,7 +31,7 @@ func doctor(ctx context.Context, a *asked) (*mcp.CallToolResult, error) {
 	if h.Token, err = do(ctx, a.door, operation{method: http.MethodGet, path: "/v1/whoami"}); err != nil {
 		return nil, err
 	}
-	if h.DeadDeliveries, err = a.deadDeliveries(ctx); err != nil {
+	if h.DeadDeliveries, h.MoreDead, err = a.deadDeliveries(ctx); err != nil {
 		return nil, err
 	}
 	b, err := json.Marshal(h)
@@ -41,34 +41,23 @@ func doctor(ctx context.Context, a *asked) (*mcp.CallToolResult, error) {
 	return object(b), nil
 }
 
-// pagesOfDead bounds how many of them are counted.
-const pagesOfDead = 20
+// deadShown is how many of them are counted.
+const deadShown = 500
 
-func (a *asked) deadDeliveries(ctx context.Context) (*int, error) {
-	n, after := 0, ""
-	for range pagesOfDead {
-		q := url.Values{"status": {"dead"}, "limit": {"500"}}
-		if after != "" {
-			q.Set("after", after)
-		}
-		answer, err := do(ctx, a.door, operation{method: http.MethodGet, path: "/v1/deliveries", query: q})
-		if f := fault.From(err); f != nil {
-			if f.Code == fault.NotFound || f.Code == fault.Forbidden {
-				return nil, nil
-			}
-			return nil, err
-		}
-		var page struct {
-			Deliveries []json.RawMessage `json:"deliveries"`
-			Next       string            `json:"next"`
-		}
-		if err := json.Unmarshal(answer, &page); err != nil {
-			return nil, errors.Join(fault.New(fault.Internal, "The daemon's answer cannot be read."), err)
-		}
-		if n += len(page.Deliveries); page.Next == "" {
-			break
-		}
-		after = page.Next
+// deadDeliveries counts what was given up, as far as the caller sees it; more: there are
+// more than are counted.
+func (a *asked) deadDeliveries(ctx context.Context) (n int, more bool, err error) {
+	q := url.Values{"status": {"dead"}, "limit": {strconv.Itoa(deadShown)}}
+	answer, err := do(ctx, a.door, operation{method: http.MethodGet, path: "/v1/deliveries", query: q})
+	if err != nil {
+		return 0, false, err
 	}
-	return &n, nil
+	var page struct {
+		Deliveries []json.RawMessage `json:"deliveries"`
+		Next       string            `json:"next"`
+	}
+	if err := json.Unmarshal(answer, &page); err != nil {
+		return 0, false, fault.New(fault.Internal, "The daemon's answer cannot be read.").Because(err)
+	}
+	return len(page.Deliveries), page.Next != "", nil
 }

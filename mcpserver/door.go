@@ -7,6 +7,7 @@ import (
 	"net/url"
 
 	"github.com/placet-dev/placet/fault"
+	"github.com/placet-dev/placet/token"
 )
 
 // Door carries out operations of the HTTP API with the rights of one caller. An answer
@@ -58,7 +59,9 @@ type identity struct {
 }
 
 // reviews reports whether the caller may answer questions.
-func (i identity) reviews() bool { return i.Scope == "reviewer" || i.Scope == "admin" }
+func (i identity) reviews() bool {
+	return i.Scope == string(token.Reviewer) || i.Scope == string(token.Admin)
+}
 
 func whoami(ctx context.Context, d Door) (i identity, err error) {
 	answer, err := do(ctx, d, operation{method: http.MethodGet, path: "/v1/whoami"})

@@ -20,7 +20,7 @@ func deliveryTools() []*tool {
 				{name: "max_age_seconds", schema: `{"type":"number","minimum":1,"maximum":2592000}`, about: "after it, what has not arrived is given up"},
 				{name: "unordered", schema: aFlag, about: "give up the order of events"},
 			},
-			hints: hints{openWorld: true},
+			hints: hints{destructive: true, openWorld: true}, // a command is any program
 		},
 		{
 			name: "job_deliveries", title: "Deliveries", method: get, path: "/v1/deliveries",

@@ -14,14 +14,11 @@ import (
 const (
 	maxDialled       = 8        // addresses of one name that are tried
 	maxAnswerHeaders = 64 << 10 // bytes
-	maxIdle          = 100
-	maxIdlePerHost   = 2
-	// idleTimeout bounds how long a name may have moved without being noticed.
-	idleTimeout = 30 * time.Second
 )
 
-// newTransport speaks HTTP/1.1 only: one connection carries one attempt, so an answer
-// that is given up takes nothing else with it.
+// newTransport makes a connection for each attempt: one that was kept would lead to
+// where the name was, and not to an address that was judged for this attempt. It speaks
+// HTTP/1.1 only, so an answer that is given up takes nothing else with it.
 func (c *Channel) newTransport() *http.Transport {
 	t := &http.Transport{
 		Proxy:                  nil, // a proxy would connect to what we have not judged
@@ -30,9 +27,7 @@ func (c *Channel) newTransport() *http.Transport {
 		Protocols:              new(http.Protocols),
 		DisableCompression:     true, // a small answer stays small
 		MaxResponseHeaderBytes: maxAnswerHeaders,
-		MaxIdleConns:           maxIdle,
-		MaxIdleConnsPerHost:    maxIdlePerHost,
-		IdleConnTimeout:        idleTimeout,
+		DisableKeepAlives:      true,
 	}
 	t.Protocols.SetHTTP1(true)
 	return t

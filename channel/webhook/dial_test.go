@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -69,8 +70,7 @@ func TestCase140NamesAreJudged(t *testing.T) {
 	}
 }
 
-// A name that alternates reaches its public address, and never the other; a connection
-// that is kept does not get around the judgement either.
+// A name that alternates reaches its public address, and never the other.
 func TestCase140NameThatChanges(t *testing.T) {
 	t.Parallel()
 	var requests atomic.Int32
@@ -94,6 +94,30 @@ func TestCase140NameThatChanges(t *testing.T) {
 		if d.Addr() != aPublic {
 			t.Errorf("connected to %s", d)
 		}
+	}
+}
+
+// A name that moves is followed at the next attempt: no connection to where it was is
+// used again.
+func TestNameThatMoves(t *testing.T) {
+	t.Parallel()
+	srv := serve(t, ok)
+	n := &names{}
+	c := named(t, n, srv.Listener.Addr().String(), Options{AllowHTTP: true})
+	var want []string
+	for _, to := range []string{"93.184.216.34", "93.184.216.35", "93.184.216.34"} {
+		n.are(to)
+		if o := c.Send(t.Context(), message(aName)); o.Result != delivery.Arrived {
+			t.Fatalf("%s: %+v", to, o)
+		}
+		want = append(want, to)
+	}
+	var got []string
+	for _, d := range n.connections() {
+		got = append(got, d.Addr().String())
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("connected to %v, want %v", got, want)
 	}
 }
 

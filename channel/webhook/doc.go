@@ -12,8 +12,7 @@
 // A URL is written by somebody who may not be trusted with what this host can reach.
 // So every attempt resolves the name anew, judges every address that it has, and
 // connects to one of those very addresses; one address that is not allowed stops the
-// attempt. The table is in address.go. A connection that is kept for the next message
-// of the same host was judged when it was made, and is kept for 30 s at most.
+// attempt. The table is in address.go. No connection is kept for a next attempt.
 //
 // What cannot be seen from here: a NAT64 prefix of the network's own, and a router
 // that leads a public address to the inside.

@@ -45,7 +45,6 @@ func open(t testing.TB, o Options) *Channel {
 	t.Helper()
 	o.Log = quiet
 	c := New(o)
-	t.Cleanup(c.Close)
 	return c
 }
 

@@ -27,8 +27,7 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// Channel sends webhooks. It is safe for concurrent use; [Channel.Close] drops the
-// connections that it keeps.
+// Channel sends webhooks. It is safe for concurrent use.
 type Channel struct {
 	allowPrivate bool
 	allowHTTP    bool
@@ -58,9 +57,6 @@ func New(o Options) *Channel {
 	c.transport = c.newTransport()
 	return c
 }
-
-// Close drops the connections that are kept for a next message.
-func (c *Channel) Close() { c.transport.CloseIdleConnections() }
 
 // Check refuses a target whose URL, headers or secret can never work, or may not be
 // used as this channel is set up. It resolves no name.

@@ -413,32 +413,3 @@ func TestHandshakeThatHangs(t *testing.T) {
 	<-gone
 	l.Close()
 }
-
-// A connection is kept for the next message where the answer was read to its end.
-func TestConnectionsAreKept(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		name string
-		body string
-		want int
-	}{{"short body", "fine", 1}, {"no body", "", 1}, {"long body", strings.Repeat("x", 2*maxBody), 3}} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			peers := map[string]bool{}
-			srv := serve(t, func(w http.ResponseWriter, r *http.Request) {
-				peers[r.RemoteAddr] = true
-				ok(w, r)
-				io.WriteString(w, tt.body)
-			})
-			c := open(t, Options{})
-			for range 3 {
-				if o := c.Send(t.Context(), message(srv.URL)); o.Result != delivery.Arrived {
-					t.Fatalf("%+v", o)
-				}
-			}
-			if len(peers) != tt.want {
-				t.Errorf("%d connections, want %d", len(peers), tt.want)
-			}
-		})
-	}
-}

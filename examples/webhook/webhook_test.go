@@ -45,7 +45,6 @@ func start(t *testing.T, program string, args ...string) *receiver {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		r.c.Close()
 		cmd.Process.Kill()
 		cmd.Wait()
 	})

@@ -16,7 +16,7 @@ import (
 
 func newDeliveriesCommand(a *app) *cobra.Command {
 	var q httpapi.DeliveryQuery
-	var of, to, status string
+	var of, run, to, status string
 	c := &cobra.Command{
 		Use:   "deliveries",
 		Short: "List what is sent to wake targets, newest first",
@@ -30,10 +30,8 @@ again with placet deliveries retry.`,
 			return oneOf("status", status, delivery.Statuses(), &q.Status)
 		},
 		RunE: a.asked(func(ctx context.Context, d reached, _ []string) (err error) {
-			if of != "" {
-				if q.JobID, err = d.jobID(ctx, of); err != nil {
-					return err
-				}
+			if q.JobID, q.RunID, err = d.rootsOf(ctx, of, run); err != nil {
+				return err
 			}
 			if to != "" {
 				if q.TargetID, err = d.targetID(ctx, to); err != nil {
@@ -46,7 +44,7 @@ again with placet deliveries retry.`,
 	f := c.Flags()
 	f.StringVar(&status, "status", "all", "only those of this `WORD`: "+wordList(delivery.Statuses())+"; or all")
 	f.StringVar(&of, "job", "", "only those of this `JOB`")
-	f.StringVar(&q.RunID, "run", "", "only those of this `RUN`, its whole id")
+	f.StringVar(&run, "run", "", "only those of this `RUN`")
 	f.StringVar(&to, "target", "", "only those to this `TARGET`")
 	c.AddCommand(newDeliveryShowCommand(a), newDeliveryRetryCommand(a))
 	return c
@@ -54,7 +52,7 @@ again with placet deliveries retry.`,
 
 func (a *app) listDeliveries(ctx context.Context, d reached, q httpapi.DeliveryQuery) error {
 	q.Limit = listedAtOnce
-	t := a.table("id", "status", "made", "event", "tries", "to", "")
+	t := a.table("id", "status", "made", "event", "attempts", "to", "")
 	dead := ""
 	for {
 		l, err := d.Deliveries(ctx, q)
@@ -96,7 +94,7 @@ func (a *app) ofDelivery(fn func(ctx context.Context, d reached, deliveryID stri
 func newDeliveryShowCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "show DELIVERY",
-		Short: "Show a delivery and all tries at it",
+		Short: "Show a delivery and all attempts at it",
 		Args:  oneArg("a DELIVERY", "placet deliveries lists them."),
 		RunE: a.ofDelivery(func(ctx context.Context, d reached, deliveryID string) error {
 			one, err := d.GetDelivery(ctx, deliveryID)
@@ -111,24 +109,18 @@ func newDeliveryShowCommand(a *app) *cobra.Command {
 
 func newDeliveryRetryCommand(a *app) *cobra.Command {
 	var who string
-	run := a.ofDelivery(func(ctx context.Context, d reached, deliveryID string) error {
-		one, err := d.RetryDelivery(ctx, deliveryID, who)
-		if err != nil {
-			return err
-		}
-		as, err := d.DeliveryAttempts(ctx, deliveryID)
-		return a.tellDelivery(one, as.Attempts, err)
-	})
 	c := &cobra.Command{
 		Use:   "retry DELIVERY",
 		Short: "Try a dead delivery again, out of its order",
 		Args:  oneArg("a DELIVERY", "placet deliveries --status dead lists them."),
-		RunE: func(c *cobra.Command, args []string) error {
-			if err := anyOfAKind(args[0]); err != nil {
+		RunE: changing(a.ofDelivery(func(ctx context.Context, d reached, deliveryID string) error {
+			one, err := d.RetryDelivery(ctx, deliveryID, who)
+			if err != nil {
 				return err
 			}
-			return run(c, args)
-		},
+			as, err := d.DeliveryAttempts(ctx, deliveryID)
+			return a.tellDelivery(one, as.Attempts, err)
+		})),
 	}
 	c.Flags().StringVar(&who, "by", osUser(), "`NAME` of who wants it")
 	return c
@@ -142,7 +134,7 @@ func (a *app) tellDelivery(d delivery.DeliveryObject, as []delivery.AttemptObjec
 	if a.json {
 		a.emit(struct {
 			delivery.DeliveryObject
-			AttemptList []delivery.AttemptObject `json:"attempt_list"`
+			All []delivery.AttemptObject `json:"attempt_list"`
 		}{d, as})
 		return nil
 	}
@@ -165,8 +157,13 @@ func (a *app) tellDelivery(d delivery.DeliveryObject, as []delivery.AttemptObjec
 	if len(as) == 0 {
 		return nil
 	}
+	a.tellAttempts(p, as)
+	return nil
+}
+
+func (a *app) tellAttempts(p page, as []delivery.AttemptObject) {
 	p.say("")
-	p.say("Tries:")
+	p.say("Attempts:")
 	t := a.table("  n", "started", "ended", "outcome", "status", "")
 	for _, one := range as {
 		outcome, status := string(one.Outcome), ""
@@ -179,7 +176,6 @@ func (a *app) tellDelivery(d delivery.DeliveryObject, as []delivery.AttemptObjec
 		t.row(fmt.Sprintf("  %d", one.Attempt), one.StartedAt, one.EndedAt, outcome, status, startOf(a.line(one.Message), 80))
 	}
 	t.print()
-	return nil
 }
 
 func (a *app) showTarget(ctx context.Context, st *store.Store, targetID string) error {

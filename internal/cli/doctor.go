@@ -366,7 +366,7 @@ func lookDeliveries(ctx context.Context, f *findings, st *store.Store) error {
 	}
 	for _, t := range targets {
 		if !t.DisabledAt.IsZero() {
-			f.attention("wake target", "%s is disabled: %s Put it in use again with placet wake enable %s.", t.ID, t.Disabled, t.ID)
+			f.attention("wake target", "%s is disabled (%s): placet wake enable %s puts it in use again", t.ID, strings.TrimSuffix(t.Disabled, "."), t.ID)
 		}
 	}
 	if dead := n[delivery.Dead]; dead > 0 {

@@ -241,6 +241,30 @@ func (d reached) jobID(ctx context.Context, given string) (string, error) {
 	})
 }
 
+// runID completes the id of a run at a daemon.
+func (d reached) runID(ctx context.Context, given string) (string, error) {
+	return complete(given, []string{id.Run}, func(string) (found []string, err error) {
+		l, err := d.RunsBeginning(ctx, given, maxCandidates+1)
+		for _, r := range l.Runs {
+			found = append(found, r.RunID)
+		}
+		return found, err
+	})
+}
+
+// rootsOf completes the ids of a job and of a run, as far as they were given.
+func (d reached) rootsOf(ctx context.Context, job, run string) (jobID, runID string, err error) {
+	if job != "" {
+		if jobID, err = d.jobID(ctx, job); err != nil {
+			return "", "", err
+		}
+	}
+	if run != "" {
+		runID, err = d.runID(ctx, run)
+	}
+	return jobID, runID, err
+}
+
 // questionID completes the id of a question at a daemon.
 func (d reached) questionID(ctx context.Context, given string) (string, error) {
 	return complete(given, []string{id.Question}, func(string) (found []string, err error) {

@@ -46,13 +46,7 @@ func (a *app) ofJob(fn func(ctx context.Context, d reached, jobID string, rest [
 
 // onJob is ofJob for what changes something.
 func (a *app) onJob(fn func(ctx context.Context, d reached, jobID string, rest []string) error) func(*cobra.Command, []string) error {
-	run := a.ofJob(fn)
-	return func(c *cobra.Command, args []string) error {
-		if err := anyOfAKind(args[0]); err != nil {
-			return err
-		}
-		return run(c, args)
-	}
+	return changing(a.ofJob(fn))
 }
 
 func newJobStartCommand(a *app) *cobra.Command {

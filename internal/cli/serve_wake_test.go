@@ -457,8 +457,11 @@ func TestRelay(t *testing.T) {
 			t.Errorf("%+v %v", d, err)
 		}
 	}
-	if back, err := bot.RegisterRelay(t.Context(), httpapi.Registering{JobID: j.JobID, Name: "bot"}); err == nil {
-		t.Errorf("a job that has ended is heard of: %+v", back)
+	if back, err := bot.RegisterRelay(t.Context(), httpapi.Registering{JobID: j.JobID, Name: "bot"}); err != nil || back.TargetID != me.TargetID {
+		t.Errorf("a client that comes again is %+v %v", back, err)
+	}
+	if late, err := bot.RegisterRelay(t.Context(), httpapi.Registering{JobID: j.JobID, Name: "late"}); err == nil {
+		t.Errorf("a job that has ended is heard of anew: %+v", late)
 	}
 }
 

@@ -31,10 +31,10 @@ commands speak to the daemon: placet serve.`,
 
 // wakeFlags are what a target is made of, as flags.
 type wakeFlags struct {
-	adding                    delivery.Adding
-	headers                   []string
-	relay                     bool
-	timeout, retryDelay, ages time.Duration
+	adding                      delivery.Adding
+	headers                     []string
+	relay                       bool
+	timeout, retryDelay, maxAge time.Duration
 }
 
 func newWakeAddCommand(a *app) *cobra.Command {
@@ -58,19 +58,16 @@ A webhook's secret is shown this once.`,
 		PreRunE: func(_ *cobra.Command, args []string) error { return w.read(args) },
 		RunE: a.asked(func(ctx context.Context, d reached, _ []string) (err error) {
 			q := httpapi.Waking{Adding: w.adding}
-			if of != "" {
-				if q.JobID, err = d.jobID(ctx, of); err != nil {
-					return err
-				}
+			if q.JobID, q.RunID, err = d.rootsOf(ctx, of, run); err != nil {
+				return err
 			}
-			q.RunID = run
 			t, err := d.AddWakeTarget(ctx, q)
 			return a.tellSecret(t, err)
 		}),
 	}
 	f := c.Flags()
 	f.StringVar(&of, "job", "", "only events of this `JOB`")
-	f.StringVar(&run, "run", "", "only events of this `RUN`, its whole id")
+	f.StringVar(&run, "run", "", "only events of this `RUN`")
 	f.StringArrayVar(&w.adding.Events, "event", nil, "`TYPE` of event, such as approval.requested, or output:NAME for what a job prints; may be repeated")
 	f.StringVar(&w.adding.URL, "url", "", "`URL` of a webhook, with https")
 	f.StringArrayVar(&w.headers, "header", nil, "a header that the webhook gets, `\"NAME: VALUE\"`; may be repeated")
@@ -80,7 +77,7 @@ A webhook's secret is shown this once.`,
 	f.Int64Var(&w.adding.MaxAttempts, "max-attempts", 0, "`N` tries before it is given up (default 20)")
 	f.DurationVar(&w.retryDelay, "retry-delay", 0, "a `TIME` before the second try; later ones wait longer (default 5s)")
 	f.DurationVar(&w.timeout, "timeout", 0, "a `TIME` for one try (default 10s)")
-	f.DurationVar(&w.ages, "max-age", 0, "a `TIME` after which what has not arrived is given up (default 168h)")
+	f.DurationVar(&w.maxAge, "max-age", 0, "a `TIME` after which what has not arrived is given up (default 168h)")
 	f.BoolVar(&w.adding.Unordered, "unordered", false, "do not let later events wait for earlier ones")
 	return c
 }
@@ -110,12 +107,11 @@ func (w *wakeFlags) read(args []string) error {
 		}
 		w.adding.Headers[strings.TrimSpace(name)] = strings.TrimSpace(value)
 	}
-	w.adding.RetryDelaySeconds, w.adding.TimeoutSeconds, w.adding.MaxAgeSeconds = w.retryDelay.Seconds(), w.timeout.Seconds(), w.ages.Seconds()
+	w.adding.RetryDelaySeconds, w.adding.TimeoutSeconds, w.adding.MaxAgeSeconds = w.retryDelay.Seconds(), w.timeout.Seconds(), w.maxAge.Seconds()
 	return nil
 }
 
-// tellSecret prints a target that was made or got a new secret. That is the one answer
-// which has it.
+// tellSecret prints a target that was made or got a new secret, which is told only then.
 func (a *app) tellSecret(t delivery.Object, err error) error {
 	if err != nil {
 		return err
@@ -134,22 +130,20 @@ func (a *app) tellSecret(t delivery.Object, err error) error {
 
 func newWakeListCommand(a *app) *cobra.Command {
 	var q httpapi.WakeTargetQuery
-	var of string
+	var of, run string
 	c := &cobra.Command{
 		Use:   "list",
 		Short: "List the targets, newest first",
 		Args:  noArgs,
 		RunE: a.asked(func(ctx context.Context, d reached, _ []string) (err error) {
-			if of != "" {
-				if q.JobID, err = d.jobID(ctx, of); err != nil {
-					return err
-				}
+			if q.JobID, q.RunID, err = d.rootsOf(ctx, of, run); err != nil {
+				return err
 			}
 			return a.listTargets(ctx, d, q)
 		}),
 	}
 	c.Flags().StringVar(&of, "job", "", "only those of this `JOB`")
-	c.Flags().StringVar(&q.RunID, "run", "", "only those of this `RUN`, its whole id")
+	c.Flags().StringVar(&run, "run", "", "only those of this `RUN`")
 	return c
 }
 
@@ -243,34 +237,34 @@ func (a *app) ofTarget(fn func(ctx context.Context, d reached, targetID string) 
 	})
 }
 
+// changing is a command that changes the one thing that its argument names.
+func changing(run func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
+	return func(c *cobra.Command, args []string) error {
+		if err := anyOfAKind(args[0]); err != nil {
+			return err
+		}
+		return run(c, args)
+	}
+}
+
 func (a *app) newWakeChange(word, short string, how func(*httpapi.Client, context.Context, string) (delivery.Object, error)) *cobra.Command {
-	run := a.ofTarget(func(ctx context.Context, d reached, targetID string) error {
-		t, err := how(d.Client, ctx, targetID)
-		return a.tellTarget(t, err)
-	})
 	return &cobra.Command{
 		Use: word + " TARGET", Short: short, Args: oneArg("a TARGET", "placet wake list shows the targets."),
-		RunE: func(c *cobra.Command, args []string) error {
-			if err := anyOfAKind(args[0]); err != nil {
-				return err
-			}
-			return run(c, args)
-		},
+		RunE: changing(a.ofTarget(func(ctx context.Context, d reached, targetID string) error {
+			t, err := how(d.Client, ctx, targetID)
+			return a.tellTarget(t, err)
+		})),
 	}
 }
 
 func newWakeRotateCommand(a *app) *cobra.Command {
 	var secret string
-	c := a.newWakeChange("rotate", "Give a webhook a new secret; both sign for a day", nil)
-	run := a.ofTarget(func(ctx context.Context, d reached, targetID string) error {
-		t, err := d.RotateWakeTarget(ctx, targetID, secret)
-		return a.tellSecret(t, err)
-	})
-	c.RunE = func(c *cobra.Command, args []string) error {
-		if err := anyOfAKind(args[0]); err != nil {
-			return err
-		}
-		return run(c, args)
+	c := &cobra.Command{
+		Use: "rotate TARGET", Short: "Give a webhook a new secret; both sign for a day", Args: oneArg("a TARGET", "placet wake list shows the targets."),
+		RunE: changing(a.ofTarget(func(ctx context.Context, d reached, targetID string) error {
+			t, err := d.RotateWakeTarget(ctx, targetID, secret)
+			return a.tellSecret(t, err)
+		})),
 	}
 	c.Flags().StringVar(&secret, "secret", "", "the new `SECRET`, whsec_ and base64 (default one is made)")
 	return c

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/placet-dev/placet/call"
-	"github.com/placet-dev/placet/channel/webhook"
 	"github.com/placet-dev/placet/delivery"
 	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/fault"
@@ -70,7 +69,6 @@ type daemon struct {
 	mcp    *mcpserver.Server
 
 	channels   delivery.Channels
-	webhooks   *webhook.Channel // nil where others are used
 	dispatcher *delivery.Dispatcher
 	delivering *pulse
 

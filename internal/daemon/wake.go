@@ -20,8 +20,9 @@ func (d *daemon) makeDispatcher(hear event.Observer) {
 	d.delivering = newPulse("deliveries", passOfDeliveries, d.c)
 	d.pulses = append(d.pulses, d.delivering)
 	if d.channels = d.c.channels; d.channels == nil {
-		d.webhooks = webhook.New(webhook.Options{AllowPrivate: d.c.WakePrivate, AllowHTTP: d.c.WakeHTTP, Log: d.c.Log})
-		d.channels = delivery.Channels{delivery.KindWebhook: d.webhooks}
+		d.channels = delivery.Channels{
+			delivery.KindWebhook: webhook.New(webhook.Options{AllowPrivate: d.c.WakePrivate, AllowHTTP: d.c.WakeHTTP, Log: d.c.Log}),
+		}
 		if d.c.Program != nil { // who may start jobs may have programs run
 			d.channels[delivery.KindCommand] = command.New(command.Options{Dir: filepath.Dir(d.home.db)})
 		}
@@ -40,9 +41,6 @@ func (d *daemon) beginDeliveries(failed chan<- error) (end func(context.Context)
 		defer close(ended)
 		if err := d.dispatcher.Loop(ctx); err != nil {
 			failed <- err
-		}
-		if d.webhooks != nil {
-			d.webhooks.Close()
 		}
 	}()
 	return func(ctx context.Context) error {
