@@ -57,8 +57,22 @@ func (t *tx) deliver(to *delivery.Target, e *event.Event) error {
 	return t.InsertDelivery(d)
 }
 
+// targetsCounter counts the targets that were ever added to a space. Reading it in a
+// write transaction locks it: two that add at a time count one after the other.
+const targetsCounter = "wake_targets"
+
+func (t *tx) CountTargets(space, stream string) (global, ofStream, most int64, err error) {
+	if _, err := t.Count(space, targetsCounter); err != nil {
+		return 0, 0, 0, err
+	}
+	return t.Rows.CountTargets(space, stream)
+}
+
 func (t *tx) InsertTarget(to delivery.Target) (err error) {
 	defer t.note(&err)
+	if err := t.Rows.Add(to.Space, targetsCounter, 1); err != nil {
+		return err
+	}
 	err = t.Rows.InsertTarget(to)
 	t.hears.known = false // only now: what was held back was written, and matched, before it
 	return err

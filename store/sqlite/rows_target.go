@@ -21,8 +21,11 @@ const (
 	inUse          = ` AND disabled_at IS NULL AND removed_at IS NULL`
 	countGlobalSQL = `SELECT count(*) FROM wake_target WHERE space = ? AND stream = ''` + inUse
 	countOfSQL     = `SELECT count(*) FROM wake_target WHERE space = ? AND stream = ?` + inUse
-	countMostSQL   = `SELECT coalesce(max(n), 0) FROM (SELECT count(*) AS n FROM wake_target INDEXED BY wake_target_hears WHERE space = ? AND stream > ''` + inUse + ` GROUP BY stream)`
-	anyRootedSQL   = `SELECT 1 FROM wake_target INDEXED BY wake_target_hears WHERE stream > ''` + inUse + ` LIMIT 1`
+	// Those of a root that has ended hear of nothing any more.
+	countMostSQL = `SELECT coalesce(max(n), 0) FROM (SELECT count(*) AS n FROM wake_target INDEXED BY wake_target_hears WHERE space = ? AND stream > ''` + inUse + `
+		AND NOT EXISTS (SELECT 1 FROM job WHERE job.id = substr(stream, 5) AND job.ended_at IS NOT NULL)
+		AND NOT EXISTS (SELECT 1 FROM run WHERE run.id = substr(stream, 5) AND run.finished_at IS NOT NULL) GROUP BY stream)`
+	anyRootedSQL = `SELECT 1 FROM wake_target INDEXED BY wake_target_hears WHERE stream > ''` + inUse + ` LIMIT 1`
 )
 
 var (

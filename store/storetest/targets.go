@@ -24,6 +24,7 @@ func targets(t *testing.T, b Backend) {
 		"printed":              targetsAndPrinted,
 		"not in use":           targetsNotInUse,
 		"at most so many":      targetsAtMost,
+		"of the ended":         targetsOfTheEnded,
 		"with its root":        targetWithItsRoot,
 		"behind what was told": targetBehindEvents,
 		"other handle":         targetOnOtherHandle,
@@ -366,6 +367,23 @@ func targetsAtMost(w *world) {
 	w.same(100, len(read(w, func(tx store.Tx) ([]delivery.Delivery, error) {
 		return tx.Deliveries(delivery.Query{Space: event.MainSpace, Limit: 500})
 	})))
+}
+
+// targetsOfTheEnded: those of a root that has ended hear of nothing, and keep no place.
+func targetsOfTheEnded(w *world) {
+	desk := w.wakeDesk()
+	j := endedJob()
+	w.insertJob(j)
+	for _, c := range []struct {
+		stream string
+		n      int
+	}{{j.Stream(), 100}, {"", 100}} {
+		for i := range c.n {
+			if _, err := desk.Add(w.ctx, c.stream, "ana", delivery.Adding{Type: delivery.KindRelay, Events: []string{string(event.JobPaused)}}, nil); err != nil {
+				w.Fatalf("number %d on %q: %v", i, c.stream, err)
+			}
+		}
+	}
 }
 
 func (w *world) wakeDesk() delivery.Desk {
