@@ -180,6 +180,7 @@ func TestInside(t *testing.T) {
 		_, err := agent.WaitForJob(waiting, j.JobID, httpapi.Waiting{Types: []string{"completed"}})
 		ended <- err
 	}()
+	w.untilWaiters(1)
 	give()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Errorf("it was given up, and ended with %v", err)

@@ -35,7 +35,7 @@ type Starting struct {
 	// IdempotencyKey makes a repeat of the same request answer with the first job.
 	IdempotencyKey string
 	Principal      string // who starts it, as proved; empty: not known
-	// WakeTargets hear of this job's events, from its first on.
+	// WakeTargets hear of this job's events, from its first on. At most 20.
 	WakeTargets []delivery.Adding
 	// OwnTrigger takes as a trigger only a job that the same principal started: any
 	// other is as if it were not there.

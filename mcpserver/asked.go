@@ -41,7 +41,12 @@ func (s *Server) answer(ctx context.Context, t *tool, req *mcp.CallToolRequest) 
 	if t.run != nil {
 		return t.run(ctx, a)
 	}
-	answer, err := do(ctx, a.door, t.request(args))
+	return a.plain(ctx, t.request(args))
+}
+
+// plain is an operation's answer as the result.
+func (a *asked) plain(ctx context.Context, o operation) (*mcp.CallToolResult, error) {
+	answer, err := do(ctx, a.door, o)
 	if err != nil {
 		return nil, err
 	}
@@ -52,9 +57,5 @@ func (s *Server) answer(ctx context.Context, t *tool, req *mcp.CallToolRequest) 
 func viewJobs(ctx context.Context, a *asked) (*mcp.CallToolResult, error) {
 	o := a.tool.request(a.args)
 	o.query.Set("view", "attention")
-	answer, err := do(ctx, a.door, o)
-	if err != nil {
-		return nil, err
-	}
-	return object(answer), nil
+	return a.plain(ctx, o)
 }

@@ -56,8 +56,6 @@ func (a *asked) deadDeliveries(ctx context.Context) (n int, more bool, err error
 		Deliveries []json.RawMessage `json:"deliveries"`
 		Next       string            `json:"next"`
 	}
-	if err := json.Unmarshal(answer, &page); err != nil {
-		return 0, false, fault.New(fault.Internal, "The daemon's answer cannot be read.").Because(err)
-	}
-	return len(page.Deliveries), page.Next != "", nil
+	err = decode(answer, &page)
+	return len(page.Deliveries), page.Next != "", err
 }

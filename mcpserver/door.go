@@ -68,8 +68,5 @@ func whoami(ctx context.Context, d Door) (i identity, err error) {
 	if err != nil {
 		return i, err
 	}
-	if err := json.Unmarshal(answer, &i); err != nil {
-		return i, fault.New(fault.Internal, "The daemon's answer cannot be read.").Because(err)
-	}
-	return i, nil
+	return i, decode(answer, &i)
 }

@@ -64,11 +64,7 @@ func (q question) form() (schema formSchema, choice string, err error) {
 // resolve answers a question: with the choice given, or with what a person chooses.
 func resolve(ctx context.Context, a *asked) (*mcp.CallToolResult, error) {
 	if _, given := a.args["choice"]; given {
-		answer, err := do(ctx, a.door, a.tool.request(a.args))
-		if err != nil {
-			return nil, err
-		}
-		return object(answer), nil
+		return a.plain(ctx, a.tool.request(a.args))
 	}
 	if a.args["input"] != nil {
 		return nil, errArgs.Say("There is input but no choice.").Hint("Give both, or neither: then the person at this client is asked.")
@@ -111,13 +107,12 @@ func (a *asked) byForm(ctx context.Context) (*mcp.CallToolResult, error) {
 
 // question reads the question, which has to be the job's.
 func (a *asked) question(ctx context.Context) (stands []byte, q question, err error) {
-	token := arg{name: "token", in: inPath}
-	read := &tool{method: http.MethodGet, path: "/v1/decisions/{token}", args: []arg{token}}
+	read := &tool{method: http.MethodGet, path: "/v1/decisions/{token}", args: []arg{tokenID}}
 	if stands, err = do(ctx, a.door, read.request(a.args)); err != nil {
 		return nil, q, err
 	}
-	if err := json.Unmarshal(stands, &q); err != nil {
-		return nil, q, fault.New(fault.Internal, "The daemon's answer cannot be read.").Because(err)
+	if err := decode(stands, &q); err != nil {
+		return nil, q, err
 	}
 	if q.JobID != text(a.args["job_id"]) {
 		return nil, q, fault.Sentinel(fault.NotFound, "not_found", "That job has no such question.")
@@ -146,11 +141,7 @@ func (a *asked) resolveWith(ctx context.Context, content map[string]any, choice 
 		}
 		a.args["input"] = b
 	}
-	answer, err := do(ctx, a.door, a.tool.request(a.args))
-	if err != nil {
-		return nil, err
-	}
-	return object(answer), nil
+	return a.plain(ctx, a.tool.request(a.args))
 }
 
 // canShowForms reports whether the client said that it can.

@@ -16,6 +16,14 @@ func object(answer []byte) *mcp.CallToolResult {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(answer)}}, StructuredContent: json.RawMessage(answer)}
 }
 
+// decode reads an answer of the API.
+func decode(answer []byte, v any) error {
+	if err := json.Unmarshal(answer, v); err != nil {
+		return fault.New(fault.Internal, "The daemon's answer cannot be read.").Because(err)
+	}
+	return nil
+}
+
 // failed is a refusal as a tool's result, so that the model reads it.
 func failed(err error) *mcp.CallToolResult {
 	b, merr := json.Marshal(struct {
@@ -32,8 +40,8 @@ func failed(err error) *mcp.CallToolResult {
 // with is an answer with members added; the rest keeps its bytes.
 func with(answer []byte, more map[string]any) ([]byte, error) {
 	var members map[string]json.RawMessage
-	if err := json.Unmarshal(answer, &members); err != nil {
-		return nil, fault.New(fault.Internal, "The daemon's answer cannot be read.").Because(err)
+	if err := decode(answer, &members); err != nil {
+		return nil, err
 	}
 	for name, v := range more {
 		b, err := json.Marshal(v)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -127,7 +128,7 @@ func stopJob(ctx context.Context, a *asked) (*mcp.CallToolResult, error) {
 	o := a.tool.request(a.args)
 	answer, over, err := a.slice(ctx, o)
 	if over {
-		answer, err = do(ctx, a.door, operation{method: http.MethodGet, path: o.path[:len(o.path)-len("/stop")]})
+		answer, err = do(ctx, a.door, operation{method: http.MethodGet, path: strings.TrimSuffix(o.path, "/stop")})
 		if err == nil {
 			answer, err = with(answer, map[string]any{"result": stillWaiting})
 		}

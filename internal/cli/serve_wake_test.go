@@ -541,12 +541,20 @@ func TestReceiversOfAllSorts(t *testing.T) {
 		{"410", answering(http.StatusGone), delivery.Dead, "gone", "410"},
 		{"429", retryAfter, delivery.Retrying, "failed", "429"},
 		{"500", answering(http.StatusInternalServerError), delivery.Dead, "failed failed", "500"},
-		{"never", func(http.ResponseWriter, *http.Request) { <-held }, delivery.Dead, "failed failed", ""},
+		{"never", func(http.ResponseWriter, *http.Request) { <-held }, delivery.Dead, "failed failed", "time was up"},
 		{"slowly", slowly, delivery.Delivered, "delivered", ""},
 		{"hugely", hugely, delivery.Delivered, "delivered", ""},
-		{"hanging up", hangUp, delivery.Dead, "failed failed", ""},
+		{"hanging up", hangUp, delivery.Dead, "failed failed", "connection"},
 	}
 	id := s.waits()
+	holding := newReceiver(t)
+	holding.then(func(http.ResponseWriter, *http.Request) { <-held })
+	hangs, err := s.home.AddWakeTarget(t.Context(), httpapi.Waking{JobID: id, Adding: delivery.Adding{
+		Type: delivery.KindWebhook, URL: holding.url(), Events: []string{"cancelled"}, TimeoutSeconds: 60,
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	receivers, targets := make([]*receiver, len(sorts)), make([]delivery.Object, len(sorts))
 	for i, sort := range sorts {
 		receivers[i] = newReceiver(t)
@@ -583,6 +591,9 @@ func TestReceiversOfAllSorts(t *testing.T) {
 		if err != nil || time.Until(next) < 50*time.Minute {
 			t.Errorf("the next try is at %s, although an hour was asked for", d.NextTryAt)
 		}
+	}
+	if l, err := s.home.Deliveries(t.Context(), httpapi.DeliveryQuery{TargetID: hangs.TargetID}); err != nil || l.Deliveries[0].Status != delivery.Dispatching {
+		t.Errorf("the one that hangs held nobody up, and is %+v %v", l, err)
 	}
 	select {
 	case m := <-elsewhere.got:
