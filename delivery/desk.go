@@ -71,6 +71,9 @@ func (k Desk) Enable(ctx context.Context, id string) (Target, error) {
 		if t.InUse() {
 			return nil
 		}
+		if t.Events == nil {
+			return ErrState.Say("Target %s cannot be used: %s", t.ID, t.Disabled)
+		}
 		t.DisabledAt, t.Disabled = time.Time{}, ""
 		return fits(tx, *t)
 	})

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,21 +20,29 @@ import (
 	"github.com/placet-dev/placet/internal/process"
 )
 
+// MinderWord is the word by which a program is asked to be a minder.
+const MinderWord = "wake-minder"
+
 // Options are what a [Channel] may be told.
 type Options struct {
 	// Dir is where the programs run. Default: the working directory.
 	Dir string
+	// Minder is a program and its first arguments which, followed by a time and a
+	// command, calls [Minder]. Without it a program outlives a process that is killed
+	// while it runs, and the next attempt may run beside it. Default: none.
+	Minder []string
 }
 
 // Channel starts a program for each attempt. It is safe for concurrent use.
 type Channel struct {
-	dir string
+	dir    string
+	minder []string
 }
 
 var _ delivery.Channel = (*Channel)(nil)
 
 // New is a channel that is ready.
-func New(o Options) *Channel { return &Channel{o.Dir} }
+func New(o Options) *Channel { return &Channel{o.Dir, o.Minder} }
 
 // Check refuses a command that is no program and its arguments, or whose program is
 // not there.
@@ -99,7 +108,15 @@ func (c *Channel) Send(ctx context.Context, m delivery.Message) delivery.Outcome
 		return failed("There is no folder " + shown(c.dir) + " to start the program in.")
 	}
 	said := &tail{}
-	ended, err := run(ctx, c.command(path, m, said))
+	cmd := c.command(path, m, said)
+	if c.minder != nil {
+		drop, err := c.mind(ctx, cmd)
+		if err != nil {
+			return failed("The program could not be started.")
+		}
+		defer drop()
+	}
+	ended, err := run(ctx, cmd)
 	if err != nil {
 		return failed(sentence(program, err))
 	}
@@ -120,6 +137,26 @@ func (c *Channel) command(path string, m delivery.Message, said *tail) *exec.Cmd
 		Stderr: said,
 	}
 }
+
+// mind puts the minder in front of a command. The pipe that it holds ends with this
+// process, or with drop.
+func (c *Channel) mind(ctx context.Context, cmd *exec.Cmd) (drop func(), err error) {
+	theirs, ours, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	limit := longestRun
+	if deadline, ok := ctx.Deadline(); ok {
+		limit = time.Until(deadline)
+	}
+	cmd.Args = append(append(slices.Clone(c.minder), limit.String(), cmd.Path), cmd.Args[1:]...)
+	cmd.Path = c.minder[0]
+	cmd.ExtraFiles = []*os.File{theirs}
+	return func() { ours.Close(); theirs.Close() }, nil
+}
+
+// longestRun bounds a program whose attempt has no deadline.
+const longestRun = time.Hour
 
 // ended is how a program ended.
 type ended struct {

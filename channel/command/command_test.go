@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -30,12 +31,26 @@ func message(t *testing.T, role string, args ...string) delivery.Message {
 	}
 }
 
+// both are a channel that starts programs itself, and one that has them minded.
+func both(dir string) map[string]*Channel {
+	return map[string]*Channel{"alone": New(Options{Dir: dir}), "minded": New(Options{Dir: dir, Minder: []string{os.Args[0], MinderWord}})}
+}
+
 func TestWhatTheProgramGets(t *testing.T) {
 	t.Parallel()
+	for name := range both("") {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			whatTheProgramGets(t, name)
+		})
+	}
+}
+
+func whatTheProgramGets(t *testing.T, name string) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "told")
 	m := message(t, "tell", file, "two words", "$HOME")
-	o := New(Options{Dir: dir}).Send(t.Context(), m)
+	o := both(dir)[name].Send(t.Context(), m)
 	if o != (delivery.Outcome{Result: delivery.Arrived}) {
 		t.Fatalf("%+v", o)
 	}
@@ -83,12 +98,14 @@ func TestHowItEnds(t *testing.T) {
 	} {
 		t.Run(tt.role, func(t *testing.T) {
 			t.Parallel()
-			o := New(Options{}).Send(t.Context(), message(t, tt.role, tt.args...))
-			if o.Result != tt.want.Result || o.Status != tt.want.Status || !strings.Contains(o.Message, tt.want.Message) {
-				t.Errorf("%+v, want %+v", o, tt.want)
-			}
-			if len(o.Message) > delivery.MaxMessage || strings.ContainsAny(o.Message, "\x1b\u202e\uFFFD\n") {
-				t.Errorf("the message is %q", o.Message)
+			for name, c := range both("") {
+				o := c.Send(t.Context(), message(t, tt.role, tt.args...))
+				if o.Result != tt.want.Result || o.Status != tt.want.Status || !strings.Contains(o.Message, tt.want.Message) {
+					t.Errorf("%s: %+v, want %+v", name, o, tt.want)
+				}
+				if len(o.Message) > delivery.MaxMessage || strings.ContainsAny(o.Message, "\x1b\u202e\uFFFD\n") {
+					t.Errorf("%s: the message is %q", name, o.Message)
+				}
 			}
 		})
 	}
@@ -107,23 +124,65 @@ func TestInputThatIsNotRead(t *testing.T) {
 func TestStoppedInTime(t *testing.T) {
 	t.Parallel()
 	for _, role := range []string{"hang", "stubborn", "parent"} {
-		t.Run(role, func(t *testing.T) {
-			t.Parallel()
-			file := filepath.Join(t.TempDir(), "began")
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			given := make(chan delivery.Outcome, 1)
-			go func() { given <- New(Options{}).Send(ctx, message(t, role, file)) }()
-			appears(t, file)
-			cancel()
-			if o := <-given; o.Result != delivery.Failed || !strings.Contains(o.Message, "was stopped") {
-				t.Errorf("%+v", o)
-			}
-			if role == "parent" {
-				endedProcess(t, file+".pid")
-			}
-		})
+		for name, c := range both("") {
+			t.Run(role+" "+name, func(t *testing.T) {
+				t.Parallel()
+				file := filepath.Join(t.TempDir(), "began")
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				given := make(chan delivery.Outcome, 1)
+				go func() { given <- c.Send(ctx, message(t, role, file)) }()
+				appears(t, file)
+				cancel()
+				if o := <-given; o.Result != delivery.Failed || !strings.Contains(o.Message, "was stopped") {
+					t.Errorf("%+v", o)
+				}
+				if role == "parent" {
+					endedProcess(t, file+".pid")
+				}
+			})
+		}
 	}
+}
+
+// A process that is killed while it sends leaves nothing running, however much the
+// program has started and whatever signals it minds.
+func TestKilledWhileItSends(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "began")
+	sender := exec.Command(os.Args[0], "helper", "send", "parent", file)
+	if err := sender.Start(); err != nil {
+		t.Fatal(err)
+	}
+	appears(t, file)
+	if err := sender.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = sender.Wait()
+	endedProcess(t, file+".pid")
+}
+
+// A program whose time is over is killed also where nobody is there to say so: its minder
+// does it.
+func TestMinderKeepsTheTime(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "began")
+	theirs, ours, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ours.Close()
+	minder := exec.Command(os.Args[0], MinderWord, "1s", os.Args[0], "helper", "parent", file)
+	minder.ExtraFiles = []*os.File{theirs}
+	g, err := process.Start(minder)
+	theirs.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if state, err := g.Wait(); err != nil && state == nil || state.Success() {
+		t.Errorf("%v %v", state, err)
+	}
+	endedProcess(t, file+".pid")
 }
 
 // A program that does not obey is killed.

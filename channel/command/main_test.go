@@ -1,6 +1,7 @@
 package command
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -13,10 +14,15 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/placet-dev/placet/delivery"
 )
 
 // The test binary is also the program that the tests start.
 func TestMain(m *testing.M) {
+	if len(os.Args) > 2 && os.Args[1] == MinderWord {
+		os.Exit(Minder(os.Args[2:]))
+	}
 	if len(os.Args) > 2 && os.Args[1] == "helper" {
 		helper(os.Args[2], os.Args[3:])
 		return
@@ -67,6 +73,9 @@ func helper(role string, args []string) {
 		}
 		write(args[0]+".pid", fmt.Append(nil, c.Process.Pid))
 		c.Wait()
+	case "send": // as a daemon does that is killed meanwhile
+		c := New(Options{Minder: []string{os.Args[0], MinderWord}})
+		c.Send(context.Background(), delivery.Message{Target: delivery.Target{Command: append([]string{os.Args[0], "helper"}, args...)}})
 	default:
 		panic("no role " + role)
 	}

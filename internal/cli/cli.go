@@ -155,7 +155,7 @@ Start with:  placet demo        a real call to decide, and an agent at work
 			root.AddCommand(cmd)
 		}
 	}
-	root.AddCommand(newGatewayCommand(a), newJobRunnerCommand())
+	root.AddCommand(newGatewayCommand(a), newJobRunnerCommand(), newMinderCommand())
 	root.SetHelpCommand(newHelpCommand(root))
 	root.SetUsageTemplate(oneUsage(root.UsageTemplate()))
 	help := root.HelpFunc()

@@ -2,7 +2,7 @@ package sqlite
 
 import (
 	"encoding/json"
-	"fmt"
+	"slices"
 	"time"
 
 	"github.com/placet-dev/placet/delivery"
@@ -49,6 +49,7 @@ func (x rows) WakeTargets(space, stream string) ([]delivery.Target, error) {
 		return h.global[space], err
 	}
 	own, err := x.targets(rootedSQL, space, stream)
+	own = slices.DeleteFunc(own, func(t delivery.Target) bool { return !t.InUse() })
 	if len(own) == 0 {
 		return h.global[space], err
 	}
@@ -75,7 +76,9 @@ func (x rows) readHearing() (*hearing, error) {
 	h := &hearing{targets: x.h.meta.targets, epoch: x.h.meta.epoch, global: map[string][]delivery.Target{}}
 	all, err := x.targets(globalSQL)
 	for _, t := range all {
-		h.global[t.Space] = append(h.global[t.Space], t)
+		if t.InUse() {
+			h.global[t.Space] = append(h.global[t.Space], t)
+		}
 	}
 	if err == nil {
 		h.rooted, err = x.h.queryRow(anyRootedSQL, nil, func(row) error { return nil })
@@ -143,11 +146,21 @@ func scanTarget(r row) (delivery.Target, error) {
 	}{{5, &t.Events}, {8, &t.Headers}, {9, &t.Command}} {
 		if b := r.bytes(f.column); b != nil {
 			if err := json.Unmarshal(b, f.to); err != nil {
-				return t, fmt.Errorf("target %s cannot be read as stored: %w", t.ID, err)
+				return unreadable(t), nil
 			}
 		}
 	}
 	return t, nil
+}
+
+// unreadable is a target of which a part cannot be read. It hears of nothing and can be
+// removed: an error would stop every event that it might want.
+func unreadable(t delivery.Target) delivery.Target {
+	t.Events = nil
+	if t.InUse() {
+		t.DisabledAt, t.Disabled = t.CreatedAt, "It cannot be read as it is stored: remove it, and add it again."
+	}
+	return t
 }
 
 func duration(micros int64) time.Duration { return time.Duration(micros) * time.Microsecond }
