@@ -150,7 +150,7 @@ func (t *Target) checkEvents() error {
 	}
 	var kept []string
 	for _, word := range t.Events {
-		if _, ok := event.OutputName(word); !(ok && prints) && !slices.Contains(known, event.Type(word)) {
+		if name, ok := event.OutputName(word); !(ok && prints && len(name) < event.MaxOutputName) && !slices.Contains(known, event.Type(word)) {
 			return ErrUsage.Say("No event that this target could hear of is of type %q.", cut(word, 80)).
 				Hint("Write a type as the events' list shows it, such as %s, or output:NAME for what a job prints.", usualEvents(t.Stream)[0])
 		}

@@ -42,6 +42,10 @@ func RunTypes() []Type { return slices.Concat(runTypes, callTypes, approvalTypes
 // Types lists the types of all events that are not printed.
 func Types() []Type { return slices.Concat(runTypes, callTypes, approvalTypes, jobTypes) }
 
+// MaxOutputName is how long a printed event's name for itself is at most, in bytes: of a
+// longer one the beginning is kept.
+const MaxOutputName = 200
+
 // OutputName is the NAME in a word output:NAME; ok is false for another word.
 func OutputName(word string) (name string, ok bool) {
 	name, ok = strings.CutPrefix(word, OutputPrefix)

@@ -141,8 +141,8 @@ func (s *Server) failure(ctx context.Context, err error) error {
 	case cause != nil && errors.Is(cause, ErrShutdown),
 		s.stopping.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, txn.ErrNotCommitted)):
 		err = ErrShutdown
-	case ctx.Err() != nil && errors.Is(err, context.Canceled):
-		err = errClientGone
+	case ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)):
+		err = errClientGone // over a network it hangs up; one that is inside has a deadline
 	}
 	p = problemOf(err)
 	if p.Status == http.StatusInternalServerError {

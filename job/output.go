@@ -10,17 +10,19 @@ import (
 	"sync"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/placet-dev/placet/event"
 )
 
 // Limits of what a job prints (spec 3.1).
 const (
-	MaxLine       = 1 << 20        // bytes of a line that is to be told
-	MaxEventBytes = 64 << 10       // of what is told of it
-	MaxOutputs    = 100_000        // such lines of a job
-	LogLimit      = 10 << 20       // bytes kept of each stream
-	maxWord       = 200            // bytes of the type and level that a line names
-	readSize      = 64 << 10       // at once
-	agentEvent    = "AGENT_EVENT " // what begins a line that is to be told
+	MaxLine       = 1 << 20             // bytes of a line that is to be told
+	MaxEventBytes = 64 << 10            // of what is told of it
+	MaxOutputs    = 100_000             // such lines of a job
+	LogLimit      = 10 << 20            // bytes kept of each stream
+	maxWord       = event.MaxOutputName // bytes of the type and level that a line names
+	readSize      = 64 << 10            // at once
+	agentEvent    = "AGENT_EVENT "      // what begins a line that is to be told
 )
 
 // journal is a launch's events file. The streams share it.

@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"context"
 	"encoding/json"
+	"math"
 	"net/http"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -64,6 +65,9 @@ func (q question) form() (schema formSchema, choice string, err error) {
 // resolve answers a question: with the choice given, or with what a person chooses.
 func resolve(ctx context.Context, a *asked) (*mcp.CallToolResult, error) {
 	if _, given := a.args["choice"]; given {
+		if err := a.notOwn(ctx); err != nil {
+			return nil, err
+		}
 		return a.plain(ctx, a.tool.request(a.args))
 	}
 	if a.args["input"] != nil {
@@ -71,6 +75,32 @@ func resolve(ctx context.Context, a *asked) (*mcp.CallToolResult, error) {
 	}
 	return a.byForm(ctx)
 }
+
+// notOwn refuses the question that the caller asked itself. The API lets the store's own
+// user answer it; what comes from a client may be an agent's.
+func (a *asked) notOwn(ctx context.Context) error {
+	stands, err := do(ctx, a.door, a.reading())
+	if err != nil {
+		return err
+	}
+	var q question
+	if err := decode(stands, &q); err != nil {
+		return err
+	}
+	who, err := whoami(ctx, a.door)
+	if err == nil && q.RequestedBy != "" && q.RequestedBy == who.Principal {
+		err = errOwn
+	}
+	return err
+}
+
+// reading is the operation that reads the question.
+func (a *asked) reading() operation {
+	return (&tool{method: http.MethodGet, path: "/v1/decisions/{token}", args: []arg{tokenID}}).request(a.args)
+}
+
+// errOwn is the API's word for it.
+var errOwn = fault.Sentinel(fault.Forbidden, "self_decision", "Nobody answers their own question here.")
 
 // byForm lets the person at the client answer, where they may and can.
 func (a *asked) byForm(ctx context.Context) (*mcp.CallToolResult, error) {
@@ -107,8 +137,7 @@ func (a *asked) byForm(ctx context.Context) (*mcp.CallToolResult, error) {
 
 // question reads the question, which has to be the job's.
 func (a *asked) question(ctx context.Context) (stands []byte, q question, err error) {
-	read := &tool{method: http.MethodGet, path: "/v1/decisions/{token}", args: []arg{tokenID}}
-	if stands, err = do(ctx, a.door, read.request(a.args)); err != nil {
+	if stands, err = do(ctx, a.door, a.reading()); err != nil {
 		return nil, q, err
 	}
 	if err := decode(stands, &q); err != nil {
@@ -120,10 +149,16 @@ func (a *asked) question(ctx context.Context) (stands []byte, q question, err er
 	return stands, q, nil
 }
 
+// exactFloat bounds the whole numbers that a client's JSON carries exactly.
+const exactFloat = 1 << 53
+
 // resolveWith gives the API what was filled in; it judges it.
 func (a *asked) resolveWith(ctx context.Context, content map[string]any, choice string) (*mcp.CallToolResult, error) {
 	input := map[string]any{}
 	for name, v := range content {
+		if n, ok := v.(float64); ok && math.Abs(n) > exactFloat {
+			return nil, errArgs.Say("The form's %s is a number that a form does not carry exactly.", shown(name)).Hint("Give choice and input instead.")
+		}
 		b, err := json.Marshal(v)
 		switch {
 		case err != nil:

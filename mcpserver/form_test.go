@@ -209,3 +209,27 @@ func TestAFabricatedAnswerToAForm(t *testing.T) {
 	}
 	mustStayOpen(t, d, versions[0], "fabricated")
 }
+
+// One's own question is refused also with a choice, and a whole number that the client's
+// JSON does not carry exactly is not stored as another one.
+func TestAnswersThatAreRefusedHere(t *testing.T) {
+	t.Parallel()
+	d := &door{scope: "admin"}
+	d.then(asking(strings.Replace(pendingQuestion, `"bot"`, `"ana"`, 1)))
+	s := at(t, d, mcpserver.Config{}, nil, versions[0])
+	refused(t, s, "job_resolve", strings.Replace(unanswered, "}", `,"choice":"yes"}`, 1), "self_decision")
+	mustStayOpen(t, d, versions[0], "one's own")
+	for _, version := range versions {
+		d := &door{scope: "admin"}
+		d.then(asking(pendingQuestion))
+		person := func(*mcp.ElicitParams) (*mcp.ElicitResult, error) {
+			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"choice_": "yes", "n": json.Number("12345678901234567890")}}, nil
+		}
+		s := at(t, d, mcpserver.Config{}, shows(person), version, unjudged(person))
+		a, err := resolveByForm(t, s, person)
+		if err != nil || !a.IsError || !strings.Contains(a.get("error", "message"), "exactly") {
+			t.Errorf("%s: %s %v", version, a.text, err)
+		}
+		mustStayOpen(t, d, version, "a number that is too large")
+	}
+}

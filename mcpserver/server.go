@@ -102,6 +102,7 @@ func (s *Server) serverOf(reviews bool) *mcp.Server {
 // Serve serves one connection over a pair of streams until the client closes it or ctx
 // ends. Which tools there are depends on what the Door's token may.
 func (s *Server) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
+	in, out = lines(in, out)
 	return s.Connect(ctx, &mcp.IOTransport{Reader: in, Writer: out})
 }
 

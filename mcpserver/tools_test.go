@@ -37,7 +37,7 @@ var translations = []struct{ tool, args, want string }{
 	},
 	{"job_withdraw_decision", `{"job_id":"job_1","token":"dec_1","by":"ana","note":"why"}`, `POST /v1/jobs/job_1/decision/dec_1/withdraw {"by":"ana","note":"why"}`},
 	{"job_decisions", `{"job_id":"job_1","status":"pending","prefix":"dec_","after":"dec_1","limit":2}`, `GET /v1/decisions?after=dec_1&job_id=job_1&limit=2&prefix=dec_&status=pending`},
-	{"job_resolve", `{"job_id":"job_1","token":"dec_1","choice":"yes","input":{"n":1},"by":"ana","note":"why"}`, `POST /v1/jobs/job_1/decision/dec_1/resolve {"choice":"yes","input":{"n":1},"by":"ana","note":"why"}`},
+	{"job_resolve", `{"job_id":"job_1","token":"dec_1","choice":"yes","input":{"n":1},"by":"ana","note":"why"}`, `GET /v1/decisions/dec_1 | POST /v1/jobs/job_1/decision/dec_1/resolve {"choice":"yes","input":{"n":1},"by":"ana","note":"why"}`},
 	{
 		"job_add_wake_target", `{"job_id":"job_1","type":"webhook","events":["completed"],"url":"https://x/","secret":"whsec_x","max_attempts":3,"retry_delay_seconds":0.5,"timeout_seconds":5,"name":"n","headers":{"A":"b"},"max_age_seconds":60,"unordered":true}`,
 		`POST /v1/jobs/job_1/wake-targets {"type":"webhook","events":["completed"],"url":"https://x/","secret":"whsec_x","max_attempts":3,"retry_delay_seconds":0.5,"timeout_seconds":5,"name":"n","headers":{"A":"b"},"max_age_seconds":60,"unordered":true}`,
@@ -123,6 +123,7 @@ func TestArgumentsThatAreRefused(t *testing.T) {
 		{"call_wait", `{"call_id":"call_1","wait":"2h"}`, "wait"},
 		{"job_wait", `{"job_id":"job_1","types":["completed"],"timeout_seconds":99999999999999999999}`, "timeout_seconds"},
 		{"job_resolve", `{"job_id":"job_1","token":"dec_1","input":{}}`, "no choice"},
+		{"job_wait", `{"job_id":"job_1","types":["completed"],"timeout_seconds":86401}`, "from 1 to 86400"},
 	} {
 		a := refused(t, s, row.tool, row.args, "malformed")
 		if !strings.Contains(a.get("error", "message"), row.says) {

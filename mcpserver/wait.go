@@ -24,8 +24,9 @@ const stillWaiting = "still_waiting"
 
 // Bounds of the whole waits; the API's own.
 const (
-	usualJobWait = 3600 // seconds
-	longestWait  = time.Hour
+	usualJobWait   = 3600   // seconds
+	longestJobWait = 86_400 // seconds
+	longestWait    = time.Hour
 )
 
 // slice does one operation, for as long as a slice lasts; over says that it took longer
@@ -44,6 +45,9 @@ func waitForJob(ctx context.Context, a *asked) (*mcp.CallToolResult, error) {
 		n, err := strconv.ParseInt(text(raw), 10, 64)
 		if err != nil {
 			return nil, errArgs.Say("timeout_seconds: expected integer of at most 64 bits.")
+		}
+		if n < 1 || n > longestJobWait {
+			return nil, errArgs.Say("timeout_seconds: %d is no number from 1 to %d.", n, longestJobWait)
 		}
 		whole = n
 	}

@@ -9,7 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/placet-dev/placet/fault"
 	"github.com/placet-dev/placet/mcpserver"
+	"github.com/placet-dev/placet/token"
 )
 
 func newMCPCommand(a *app) *cobra.Command {
@@ -35,12 +37,29 @@ func (a *app) serveMCP(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := onlyAgent(ctx, a, d); err != nil {
+		return err
+	}
 	s := mcpserver.New(mcpserver.Config{
 		Door: func(http.Header) mcpserver.Door { return spoken{a, d} }, Version: buildVersion().Version, Log: a.logger(),
 	})
 	err = s.Serve(ctx, io.NopCloser(a.in), unclosed{a.out})
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return nil // told to end, it has: nothing is left half done
+	}
+	return a.inOurWords(d, err)
+}
+
+// onlyAgent refuses a home's agent token that is more than one: somebody put another into
+// its file, and no client is to act with that by accident.
+func onlyAgent(ctx context.Context, a *app, d reached) error {
+	if d.given {
+		return nil
+	}
+	who, err := d.Whoami(ctx)
+	if err == nil && who.Scope != token.Agent {
+		err = fault.New(fault.Forbidden, "The home's agent token has scope %s.", who.Scope).
+			Hint("Start placet serve again: it writes a new one. To act with another scope, set PLACET_TOKEN.")
 	}
 	return a.inOurWords(d, err)
 }

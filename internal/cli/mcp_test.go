@@ -172,3 +172,23 @@ func TestMCPAndItsDaemon(t *testing.T) {
 	}
 	s.end(syscall.SIGTERM)
 }
+
+// A token that is more than an agent's is not taken from the agent's file.
+func TestMCPTakesNoOtherScope(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := w.serve()
+	admin, err := os.ReadFile(w.db() + ".admin-token")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(w.db()+".agent-token", admin, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, errs, code := w.run("mcp")
+	mustContain(t, errs, "scope admin", "placet serve")
+	if code != 1 {
+		t.Errorf("it ends with %d", code)
+	}
+	s.end(syscall.SIGTERM)
+}

@@ -275,7 +275,11 @@ func (k *continuer) forget(id string) {
 // follow pokes the loop at each decision, also of other processes.
 func (k *continuer) follow(ctx context.Context, p *pulse, poke func()) {
 	for ctx.Err() == nil {
-		if err := k.followFrom(ctx, p, poke); ctx.Err() == nil {
+		err := k.followFrom(ctx, p, poke)
+		if errors.Is(err, event.ErrCursor) {
+			continue // the last event was cleaned up with its job: what came since is looked for at once
+		}
+		if ctx.Err() == nil {
 			k.log.Error("decisions could not be followed; they are looked for every so often", "error", err)
 			p.beat()
 			select {
