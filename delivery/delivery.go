@@ -36,6 +36,7 @@ type Delivery struct {
 	TargetID  string
 	Pushed    bool // a dispatcher carries it out; else its target fetches it
 	Ordered   bool // it waits for the earlier ones of its target and stream
+	EventSeq  int64 // of the event in its store
 	Stream    string
 	StreamSeq int64 // of the event
 	EventType event.Type

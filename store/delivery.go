@@ -50,7 +50,7 @@ func (t *tx) hearing(e *event.Event) ([]delivery.Target, error) {
 
 func (t *tx) deliver(to *delivery.Target, e *event.Event) error {
 	d := delivery.Delivery{
-		ID: id.New(id.Delivery), Space: e.Space, TargetID: to.ID, Pushed: to.Pushed(), Ordered: !to.Unordered, Stream: e.Stream, StreamSeq: e.StreamSeq,
+		ID: id.New(id.Delivery), Space: e.Space, TargetID: to.ID, Pushed: to.Pushed(), Ordered: !to.Unordered, EventSeq: e.Seq, Stream: e.Stream, StreamSeq: e.StreamSeq,
 		EventType: e.Type, Subject: e.Subject, Status: delivery.Pending, Due: e.At, CreatedAt: e.At, GivesUpAt: e.At.Add(to.MaxAge), Version: 1,
 	}
 	t.Touch(d.Woken())

@@ -8,13 +8,13 @@ import (
 )
 
 const (
-	deliveryColumns = `id, space, target_id, pushed, ordered, stream, stream_seq, type, subject, status, attempts, due_at, message, out_of_order,
+	deliveryColumns = `id, space, target_id, pushed, ordered, seq, stream, stream_seq, type, subject, status, attempts, due_at, message, out_of_order,
 		fence, owner, token, lease_until, epoch, created_at, gives_up_at, budget, ended_at, version`
-	insertDeliverySQL = `INSERT INTO delivery(id, space, target_id, pushed, ordered, stream, stream_seq, type, subject, asks, status, attempts, due_at, message, out_of_order,
+	insertDeliverySQL = `INSERT INTO delivery(id, space, target_id, pushed, ordered, seq, stream, stream_seq, type, subject, asks, status, attempts, due_at, message, out_of_order,
 		fence, owner, token, lease_until, epoch, created_at, gives_up_at, budget, ended_at, version)
-		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 0,
-			CASE WHEN ?5 AND EXISTS (SELECT 1 FROM delivery WHERE target_id = ?3 AND stream = ?6 AND ended_at IS NULL AND ordered = 1) THEN NULL ELSE ?12 END,
-			'', 0, 0, '', NULL, NULL, 0, ?13, ?14, 0, NULL, 1)`
+		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, 0,
+			CASE WHEN ?5 AND EXISTS (SELECT 1 FROM delivery WHERE target_id = ?3 AND stream = ?7 AND ended_at IS NULL AND ordered = 1) THEN NULL ELSE ?13 END,
+			'', 0, 0, '', NULL, NULL, 0, ?14, ?15, 0, NULL, 1)`
 	makeDueSQL = `UPDATE delivery SET due_at = ?1, version = version + 1
 		WHERE id = (SELECT id FROM delivery WHERE target_id = ?2 AND stream = ?3 AND ended_at IS NULL AND ordered = 1 ORDER BY stream_seq LIMIT 1)
 		AND due_at IS NULL AND status = 'pending'`
@@ -55,7 +55,7 @@ var (
 )
 
 func (x rows) InsertDelivery(d delivery.Delivery) error {
-	_, err := x.h.exec(insertDeliverySQL, d.ID, d.Space, d.TargetID, d.Pushed, d.Ordered, d.Stream, d.StreamSeq, string(d.EventType), d.Subject, d.Asks(),
+	_, err := x.h.exec(insertDeliverySQL, d.ID, d.Space, d.TargetID, d.Pushed, d.Ordered, d.EventSeq, d.Stream, d.StreamSeq, string(d.EventType), d.Subject, d.Asks(),
 		string(d.Status), d.Due, d.CreatedAt, d.GivesUpAt)
 	return err
 }
@@ -73,10 +73,10 @@ func (x rows) Delivery(id string) (d delivery.Delivery, err error) {
 
 func scanDelivery(r row) delivery.Delivery {
 	return delivery.Delivery{
-		ID: r.str(0), Space: r.str(1), TargetID: r.str(2), Pushed: r.bool(3), Ordered: r.bool(4), Stream: r.str(5), StreamSeq: r.int(6),
-		EventType: event.Type(r.str(7)), Subject: r.str(8), Status: delivery.Status(r.str(9)), Attempts: r.int(10), Due: r.time(11), Message: r.str(12),
-		OutOfOrder: r.bool(13), Fence: r.int(14), Owner: r.str(15), Token: r.bytes(16), LeaseUntil: r.time(17), Epoch: r.int(18),
-		CreatedAt: r.time(19), GivesUpAt: r.time(20), Budget: r.int(21), EndedAt: r.time(22), Version: r.int(23),
+		ID: r.str(0), Space: r.str(1), TargetID: r.str(2), Pushed: r.bool(3), Ordered: r.bool(4), EventSeq: r.int(5), Stream: r.str(6), StreamSeq: r.int(7),
+		EventType: event.Type(r.str(8)), Subject: r.str(9), Status: delivery.Status(r.str(10)), Attempts: r.int(11), Due: r.time(12), Message: r.str(13),
+		OutOfOrder: r.bool(14), Fence: r.int(15), Owner: r.str(16), Token: r.bytes(17), LeaseUntil: r.time(18), Epoch: r.int(19),
+		CreatedAt: r.time(20), GivesUpAt: r.time(21), Budget: r.int(22), EndedAt: r.time(23), Version: r.int(24),
 	}
 }
 
@@ -88,7 +88,7 @@ func (x rows) Deliveries(q delivery.Query) ([]delivery.Delivery, error) {
 	from, w := selectDeliveries, where{}
 	w.and(`space = ?`, q.Space)
 	w.and(`target_id = ?`, q.TargetID, q.TargetID != "")
-	w.and(`stream = ?`, q.Stream, q.Stream != "")
+	w.and(`seq IN (SELECT event.seq FROM event WHERE event.stream = ?)`, q.Stream, q.Stream != "")
 	w.and(`status = ?`, string(q.Status), q.Status != "")
 	switch {
 	case q.Status.Open() && q.TargetID == "" && q.Stream == "":

@@ -39,6 +39,7 @@ CREATE TABLE delivery(
   target_id    TEXT    NOT NULL REFERENCES wake_target(id),
   pushed       INTEGER NOT NULL,
   ordered      INTEGER NOT NULL,
+  seq          INTEGER NOT NULL, -- of the event
   stream       TEXT    NOT NULL,
   stream_seq   INTEGER NOT NULL CHECK (stream_seq > 0),
   type         TEXT    NOT NULL,
@@ -59,7 +60,7 @@ CREATE TABLE delivery(
   budget       INTEGER NOT NULL,
   ended_at     INTEGER,
   version      INTEGER NOT NULL,
-  UNIQUE (stream, stream_seq, target_id),
+  UNIQUE (seq, target_id), -- by seq, so that new ones come to its end
   CHECK (status = 'pending' OR status = 'dispatching' OR status = 'retrying' OR status = 'delivered' OR status = 'dead' OR status = 'dropped'),
   CHECK ((status = 'pending' OR status = 'dispatching' OR status = 'retrying') = (ended_at IS NULL)),
   CHECK ((status = 'dispatching') = (lease_until IS NOT NULL)),
