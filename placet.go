@@ -111,7 +111,7 @@ func Open(c Config) (*Placet, error) {
 	if len(c.Channels) > 0 {
 		p.deliver = func(ctx context.Context) {
 			d := delivery.Dispatcher{Store: c.Store, Channels: c.Channels, Owner: deliverer(), Observer: c.Observer, Log: c.Log}
-			_ = d.Loop(ctx) // it ends with ctx alone
+			d.Loop(ctx)
 		}
 	}
 	runs.Agent = c.Agent

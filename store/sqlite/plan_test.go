@@ -51,7 +51,7 @@ func TestPlans(t *testing.T) {
 		{"open deliveries", selectOpen + ` WHERE space = ? AND status = ? AND ` + isOpen + ` AND id < ? ORDER BY id DESC LIMIT +?`, "delivery_age"},
 		{"a target's deliveries", selectDeliveries + ` WHERE space = ? AND target_id = ? AND id < ? ORDER BY id DESC LIMIT +?`, "delivery_of"},
 		{"a stream's deliveries", selectDeliveries + ` WHERE space = ? AND seq IN (SELECT event.seq FROM event WHERE event.stream = ?) AND id < ? ORDER BY id DESC LIMIT +?`, "(stream=? sqlite_autoindex_delivery_2 (seq=?"},
-		{"attempts", deliveryAttemptsSQL, "PRIMARY KEY"},
+		{"attempts", deliveryAttemptsSQL, "PRIMARY (id=?"},
 		{"a job's attempts to delete", deleteOfJobSQL[0], "(stream=? (seq=? (delivery_id=?"},
 		{"a job's deliveries to delete", deleteOfJobSQL[1], "(stream=? (seq=?"},
 		{"a job's events to delete", deleteOfJobSQL[2], "(stream=? (rowid=?"},
