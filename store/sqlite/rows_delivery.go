@@ -187,7 +187,7 @@ const mostAlike = 64
 var alikeStood = func() map[int]string {
 	m := map[int]string{}
 	for n := 1; n <= mostAlike; n *= 2 {
-		m[n] = `version = ? AND status = ? AND fence = ? AND epoch = ? AND id IN (?` + strings.Repeat(`, ?`, n-1) + `) RETURNING id`
+		m[n] = `version = ? AND +status = ? AND fence = ? AND epoch = ? AND id IN (?` + strings.Repeat(`, ?`, n-1) + `) RETURNING id`
 	}
 	return m
 }()
