@@ -45,6 +45,8 @@ type Dispatcher struct {
 	// Log gets what nobody else is told. Default: slog.Default().
 	Log *slog.Logger
 
+	again time.Duration // how often to look if nothing happens
+
 	mu      sync.Mutex
 	atWork  int
 	targets map[string]*lane
@@ -59,6 +61,9 @@ func (d *Dispatcher) defaults() {
 	}
 	if d.Drain == 0 {
 		d.Drain = 5 * time.Second
+	}
+	if d.again == 0 {
+		d.again = lookAgain
 	}
 	if d.Alive == nil {
 		d.Alive = func() {}

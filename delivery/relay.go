@@ -28,6 +28,8 @@ type Polling struct {
 	Limit    int           // 1 to MaxPoll; 0 means 10
 	Lease    time.Duration // until when it has to be acknowledged; 0 means DefaultPollLease
 	Wait     time.Duration // for the first one, where there is none yet; at most MaxPollWait
+
+	again time.Duration // how often to look if nothing wakes it
 }
 
 // Polled is one delivery that a client holds until its lease ends.
@@ -44,6 +46,9 @@ func (p *Polling) check() error {
 	}
 	if p.Lease == 0 {
 		p.Lease = DefaultPollLease
+	}
+	if p.again == 0 {
+		p.again = pollAgain
 	}
 	switch {
 	case p.Limit < 1 || p.Limit > MaxPoll:
@@ -101,7 +106,7 @@ func (k Desk) Poll(ctx context.Context, p Polling) ([]Polled, error) {
 	defer stop()
 	over := time.NewTimer(p.Wait)
 	defer over.Stop()
-	again := time.NewTicker(pollAgain)
+	again := time.NewTicker(p.again)
 	defer again.Stop()
 	for {
 		got, err := k.fetch(ctx, p)

@@ -285,9 +285,9 @@ func (w *work) settleEach(ctx context.Context) {
 // rest is how long to sleep if nothing happens.
 func (w *work) rest() time.Duration {
 	if w.next.IsZero() || len(w.done) > 0 {
-		return lookAgain
+		return w.d.again
 	}
-	return max(min(lookAgain, time.Until(w.next)), time.Millisecond)
+	return max(min(w.d.again, time.Until(w.next)), time.Millisecond)
 }
 
 // drain lets the attempts under way end, cuts off those that take too long, and writes
