@@ -109,7 +109,7 @@ func Open(c Config) (*Placet, error) {
 	}
 	p.deliver = func(ctx context.Context) { // without a channel too: it looks after what relays have claimed
 		d := delivery.Dispatcher{Store: c.Store, Channels: c.Channels, Owner: deliverer(), Observer: c.Observer, Log: c.Log}
-		_ = d.Loop(ctx) // it ends with ctx alone
+		d.Loop(ctx)
 	}
 	runs.Agent = c.Agent
 	p.Runs, p.Gate = run.NewDriver(runs), run.NewGate(runs)

@@ -15,26 +15,46 @@ func eventOf(tx Tx, d Delivery) (*event.Event, error) {
 	return &es[0], nil
 }
 
-// claimOne claims a delivery that is due, with its event, judged on what stands in this
-// transaction. begun is false where it ended without being sent, or another writer was
-// faster.
-func claimOne(tx Tx, d Delivery, e *event.Event, c Claim) (next Delivery, begun bool, err error) {
-	c.Epoch, c.Cleaned = tx.Epoch(), e == nil
-	if d.Asks() {
-		if c.Settled, err = tx.Settled(d.Subject); err != nil {
-			return d, false, err
+// tried is what came of a claim.
+type tried struct {
+	next  Delivery
+	begun bool // false: it ended without being sent, or another writer was faster
+}
+
+// claimAll claims deliveries of one target that are due, with their events, judged on what
+// stands in this transaction. how makes the claim of each.
+func claimAll(tx Tx, ds []Delivery, es []*event.Event, how func(i int) Claim) ([]tried, error) {
+	all := make([]tried, len(ds))
+	var at []int // the place of each that is written
+	var prev []Delivery
+	var chs []Change
+	for i, d := range ds {
+		all[i].next = d
+		c := how(i)
+		c.Epoch, c.Cleaned = tx.Epoch(), es[i] == nil
+		if d.Asks() {
+			var err error
+			if c.Settled, err = tx.Settled(d.Subject); err != nil {
+				return nil, err
+			}
+		}
+		ch, err := d.Step(c, tx.Now())
+		if errors.Is(err, ErrState) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		at, prev, chs = append(at, i), append(prev, d), append(chs, ch)
+	}
+	won, err := tx.PutDeliveries(prev, chs)
+	if err != nil {
+		return nil, err
+	}
+	for k, i := range at {
+		if won[k] {
+			all[i] = tried{chs[k].Next, chs[k].Began != nil}
 		}
 	}
-	ch, err := d.Step(c, tx.Now())
-	if errors.Is(err, ErrState) {
-		return d, false, nil
-	}
-	if err != nil {
-		return d, false, err
-	}
-	won, err := tx.PutDelivery(d, ch)
-	if err != nil || !won {
-		return d, false, err
-	}
-	return ch.Next, ch.Began != nil, nil
+	return all, nil
 }

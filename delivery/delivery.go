@@ -34,8 +34,9 @@ type Delivery struct {
 	ID        string
 	Space     string
 	TargetID  string
-	Pushed    bool // a dispatcher carries it out; else its target fetches it
-	Ordered   bool // it waits for the earlier ones of its target and stream
+	Pushed    bool  // a dispatcher carries it out; else its target fetches it
+	Ordered   bool  // it waits for the earlier ones of its target and stream
+	EventSeq  int64 // of the event in its store
 	Stream    string
 	StreamSeq int64 // of the event
 	EventType event.Type
@@ -140,6 +141,9 @@ type Tx interface {
 	// another writer won, and nothing was written. Where a delivery has come to its end,
 	// the next of its target and stream becomes due.
 	PutDelivery(prev Delivery, ch Change) (won bool, err error)
+	// PutDeliveries writes several, each as PutDelivery does: those that change alike in one
+	// statement.
+	PutDeliveries(prev []Delivery, chs []Change) (won []bool, err error)
 
 	// DueTargets lists targets of which something pushed is due, by id after the given
 	// one. It looks at so many at a time; at is where to go on, empty at the end. next is

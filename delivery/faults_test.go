@@ -215,8 +215,12 @@ func TestLeaseRule(t *testing.T) {
 	s := w.root()
 	target := w.add(s, func(a *delivery.Adding) { a.TimeoutSeconds = 0.1 })
 	var ends time.Time
-	w.sink.then(func(ctx context.Context, _ delivery.Message) delivery.Outcome {
+	var held delivery.Delivery
+	w.sink.then(func(ctx context.Context, m delivery.Message) delivery.Outcome {
 		ends, _ = ctx.Deadline()
+		if err := txn.View(w.ctx, w.s, func(tx delivery.Tx) (err error) { held, err = tx.Delivery(m.DeliveryID); return err }); err != nil {
+			t.Error(err)
+		}
 		return delivery.Outcome{Result: delivery.Arrived}
 	})
 	w.tell(s, event.JobPaused, 1)
@@ -229,9 +233,9 @@ func TestLeaseRule(t *testing.T) {
 	if len(as) != 2 || as[0].Outcome != delivery.Released || d.Attempts != 1 || len(w.sink.all()) != 1 {
 		t.Errorf("%+v: %+v", d, as)
 	}
-	lease := 2*target.Timeout + 10*time.Second
-	if allowed := as[1].StartedAt.Add(lease / 2); ends.After(allowed) || ends.After(as[1].StartedAt.Add(target.Timeout+time.Microsecond)) {
-		t.Errorf("begun %s, it may go on until %s", as[1].StartedAt, ends)
+	lease := held.LeaseUntil.Sub(as[1].StartedAt)
+	if allowed := as[1].StartedAt.Add(lease / 2); lease <= 2*target.Timeout || ends.After(allowed) || ends.After(as[1].StartedAt.Add(target.Timeout+time.Microsecond)) {
+		t.Errorf("begun %s with a lease of %s, it may go on until %s", as[1].StartedAt, lease, ends)
 	}
 }
 
@@ -551,7 +555,10 @@ func TestWakesInTime(t *testing.T) {
 		return delivery.Outcome{Result: delivery.Arrived}
 	})
 	var rounds atomic.Int64
-	w.dispatch(w.s, func(d *delivery.Dispatcher) { d.Alive = func() { rounds.Add(1) } })
+	w.dispatch(w.s, func(d *delivery.Dispatcher) {
+		d.Alive = func() { rounds.Add(1) }
+		d.LookEvery(time.Hour)
+	})
 	w.tell(s, event.JobPaused, 1)
 	d := w.becomes(w.one(target.ID).ID, delivery.Delivered)
 	as := w.attempts(d.ID)

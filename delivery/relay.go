@@ -173,19 +173,23 @@ func (k Desk) claim(ctx context.Context, p Polling) (got []Polled, moved bool, e
 		if err != nil {
 			return err
 		}
-		for _, d := range ds {
-			token := newLeaseToken()
-			e, err := eventOf(tx, d)
-			if err != nil {
+		told, tokens := make([]*event.Event, len(ds)), make([]string, len(ds))
+		for i, d := range ds {
+			if told[i], err = eventOf(tx, d); err != nil {
 				return err
 			}
-			next, begun, err := claimOne(tx, d, e, Claim{Target: t, Owner: p.Holder, Lease: p.Lease, Token: hashOf(token)})
-			if err != nil {
-				return err
-			}
-			moved = moved || next.Status != d.Status
-			if begun {
-				got, es = append(got, Polled{Delivery: next, LeaseToken: token}), append(es, *e)
+		}
+		all, err := claimAll(tx, ds, told, func(i int) Claim {
+			tokens[i] = newLeaseToken()
+			return Claim{Target: t, Owner: p.Holder, Lease: p.Lease, Token: hashOf(tokens[i])}
+		})
+		if err != nil {
+			return err
+		}
+		for i, c := range all {
+			moved = moved || c.next.Status != ds[i].Status
+			if c.begun {
+				got, es = append(got, Polled{Delivery: c.next, LeaseToken: tokens[i]}), append(es, *told[i])
 			}
 		}
 		return nil

@@ -73,6 +73,21 @@ func TestRegisterAgain(t *testing.T) {
 	}
 }
 
+// looked is a store that tells once somebody has looked into it.
+type looked struct {
+	*store.Store
+	once chan struct{}
+}
+
+func (l looked) View(ctx context.Context, fn func(txn.Tx) error) error {
+	err := l.Store.View(ctx, fn)
+	select {
+	case l.once <- struct{}{}:
+	default:
+	}
+	return err
+}
+
 // Who polls and finds nothing is woken by the next event, from this handle or another;
 // an empty answer is no error, and a removed target ends the wait.
 func TestPollWaits(t *testing.T) {
@@ -82,6 +97,10 @@ func TestPollWaits(t *testing.T) {
 	s := w.root()
 	target := w.relay(s, "mine")
 	w.poll(target, 0)
+	l := looked{w.s, make(chan struct{}, 1)}
+	desk := w.deskOn(w.s)
+	desk.Store = l
+	waiting := delivery.Polling{TargetID: target.ID, Wait: delivery.MaxPollWait}
 	for _, from := range []*store.Store{w.s, other} {
 		type answer struct {
 			got []delivery.Polled
@@ -89,9 +108,10 @@ func TestPollWaits(t *testing.T) {
 		}
 		answers := make(chan answer, 1)
 		go func() {
-			got, err := w.desk.Poll(w.ctx, delivery.Polling{TargetID: target.ID, Wait: delivery.MaxPollWait})
+			got, err := desk.Poll(w.ctx, waiting)
 			answers <- answer{got, err}
 		}()
+		<-l.once // from here on only a wake brings it back
 		if err := txn.Update(w.ctx, from, func(tx store.Tx) error {
 			return tx.Append(s, event.New(event.JobPaused, s[4:], "tester", map[string]string{}))
 		}); err != nil {
@@ -104,12 +124,17 @@ func TestPollWaits(t *testing.T) {
 		if _, err := w.desk.Acknowledge(w.ctx, a.got[0].Delivery.ID, a.got[0].LeaseToken); err != nil {
 			t.Fatal(err)
 		}
+		select {
+		case <-l.once: // what it found, and claimed
+		default:
+		}
 	}
 	ends := make(chan error, 1)
 	go func() {
-		_, err := w.desk.Poll(w.ctx, delivery.Polling{TargetID: target.ID, Wait: delivery.MaxPollWait})
+		_, err := desk.Poll(w.ctx, waiting)
 		ends <- err
 	}()
+	<-l.once
 	if _, err := w.desk.Remove(w.ctx, target.ID); err != nil {
 		t.Fatal(err)
 	}

@@ -80,9 +80,7 @@ func (w *world) dispatch(s *store.Store, change ...func(*delivery.Dispatcher)) (
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if err := d.Loop(ctx); err != nil {
-			w.Errorf("loop: %v", err)
-		}
+		d.Loop(ctx)
 	}()
 	stop = sync.OnceFunc(func() { cancel(); <-done })
 	w.Cleanup(stop)

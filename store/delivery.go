@@ -50,7 +50,7 @@ func (t *tx) hearing(e *event.Event) ([]delivery.Target, error) {
 
 func (t *tx) deliver(to *delivery.Target, e *event.Event) error {
 	d := delivery.Delivery{
-		ID: id.New(id.Delivery), Space: e.Space, TargetID: to.ID, Pushed: to.Pushed(), Ordered: !to.Unordered, Stream: e.Stream, StreamSeq: e.StreamSeq,
+		ID: id.New(id.Delivery), Space: e.Space, TargetID: to.ID, Pushed: to.Pushed(), Ordered: !to.Unordered, EventSeq: e.Seq, Stream: e.Stream, StreamSeq: e.StreamSeq,
 		EventType: e.Type, Subject: e.Subject, Status: delivery.Pending, Due: e.At, CreatedAt: e.At, GivesUpAt: e.At.Add(to.MaxAge), Version: 1,
 	}
 	t.Touch(d.Woken())
@@ -90,32 +90,39 @@ func (t *tx) PutTarget(prev, next delivery.Target) (err error) {
 	return err
 }
 
-func (t *tx) PutDelivery(prev delivery.Delivery, ch delivery.Change) (won bool, err error) {
+func (t *tx) PutDelivery(prev delivery.Delivery, ch delivery.Change) (bool, error) {
+	won, err := t.PutDeliveries([]delivery.Delivery{prev}, []delivery.Change{ch})
+	return err == nil && won[0], err
+}
+
+func (t *tx) PutDeliveries(prev []delivery.Delivery, chs []delivery.Change) (won []bool, err error) {
 	defer t.note(&err)
-	next := ch.Next
-	if won, err = t.UpdateDelivery(prev, next); err != nil || !won {
-		return false, err
+	if won, err = t.UpdateDeliveries(prev, chs); err != nil {
+		return nil, err
 	}
-	if ch.Began != nil {
-		if err := t.InsertDeliveryAttempt(*ch.Began); err != nil {
-			return false, err
+	for i, ch := range chs {
+		if !won[i] {
+			continue
+		}
+		if err := t.follow(prev[i], ch); err != nil {
+			return nil, err
 		}
 	}
-	if ch.Ended != nil {
-		if err := t.EndDeliveryAttempt(*ch.Ended); err != nil {
-			return false, err
-		}
-	}
-	if prev.Ordered && prev.Status.Open() && !next.Status.Open() {
+	return won, nil
+}
+
+// follow does what comes with a change that was written.
+func (t *tx) follow(prev delivery.Delivery, ch delivery.Change) error {
+	if prev.Ordered && prev.Status.Open() && !ch.Next.Status.Open() {
 		if err := t.MakeDue(prev.TargetID, prev.Stream, t.Now()); err != nil {
-			return false, err
+			return err
 		}
-		t.Touch(next.Woken())
+		t.Touch(prev.Woken())
 	}
-	if !next.Due.IsZero() {
-		t.Touch(next.Woken())
+	if !ch.Next.Due.IsZero() {
+		t.Touch(prev.Woken())
 	}
-	return true, t.tellOf(prev.Stream, ch.Events)
+	return t.tellOf(prev.Stream, ch.Events)
 }
 
 // tellOf appends to a stream, unless that is being cleaned up.

@@ -142,14 +142,12 @@ type Rows interface {
 	Deliveries(q delivery.Query) ([]delivery.Delivery, error)
 	DeliveryAttempts(deliveryID string) ([]delivery.Attempt, error)
 	CountDeliveries(space string) (map[delivery.Status]int64, error)
-	// UpdateDelivery writes what differs, guarded by prev's version, status, fence and
-	// epoch; false: another writer won.
-	UpdateDelivery(prev, next delivery.Delivery) (bool, error)
+	// UpdateDeliveries writes what differs in each, and the attempt that begins or ends,
+	// guarded by its prev's version, status, fence and epoch; false: another writer won.
+	UpdateDeliveries(prev []delivery.Delivery, chs []delivery.Change) (won []bool, err error)
 	// MakeDue makes the first ordered one of a target and stream due that has not come to
 	// its end, unless it is due or claimed.
 	MakeDue(targetID, stream string, now time.Time) error
-	InsertDeliveryAttempt(a delivery.Attempt) error
-	EndDeliveryAttempt(a delivery.Attempt) error
 	DueTargets(now time.Time, after string, limit int) (ids []string, at string, next time.Time, err error)
 	DueOf(t delivery.Target, now time.Time, limit int) ([]delivery.Delivery, error)
 	ClaimsEnded(now time.Time, limit int) ([]delivery.Delivery, error)

@@ -84,7 +84,7 @@ func (b *bench) openDeliverer(ctx context.Context, name string, targets []delive
 	dispatching, stop := context.WithCancel(ctx)
 	var loop sync.WaitGroup
 	out := &delivery.Dispatcher{Store: st, Channels: channels, Log: slog.New(slog.DiscardHandler)}
-	loop.Go(func() { _ = out.Loop(dispatching) })
+	loop.Go(func() { out.Loop(dispatching) })
 	d.stop = func() { stop(); loop.Wait(); _ = st.Close() }
 	return d, nil
 }
@@ -264,7 +264,7 @@ func (b *bench) toWebhook(ctx context.Context) error {
 	dispatching, stop := context.WithCancel(ctx)
 	var loop sync.WaitGroup
 	loop.Go(func() {
-		_ = (&delivery.Dispatcher{Store: st, Channels: channels, Log: slog.New(slog.DiscardHandler)}).Loop(dispatching)
+		(&delivery.Dispatcher{Store: st, Channels: channels, Log: slog.New(slog.DiscardHandler)}).Loop(dispatching)
 	})
 	defer func() { stop(); loop.Wait() }()
 	var took []time.Duration

@@ -35,7 +35,7 @@ func (d *daemon) serve(ctx context.Context) error {
 	}
 	working, stop := context.WithCancel(context.Background())
 	loops := d.begin(working, failed)
-	endDeliveries := d.beginDeliveries(failed)
+	endDeliveries := d.beginDeliveries()
 	err := d.home.tell(d.found.Found)
 	if err == nil {
 		if d.c.Ready != nil {

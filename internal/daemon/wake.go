@@ -35,14 +35,12 @@ func (d *daemon) makeDispatcher(hear event.Observer) {
 
 // beginDeliveries brings events to their targets until end is called, which waits for
 // what is under way, for as long as its context lasts.
-func (d *daemon) beginDeliveries(failed chan<- error) (end func(context.Context) error) {
+func (d *daemon) beginDeliveries() (end func(context.Context) error) {
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		if err := d.dispatcher.Loop(ctx); err != nil {
-			failed <- err
-		}
+		d.dispatcher.Loop(ctx)
 	}()
 	return func(ctx context.Context) error {
 		stop()

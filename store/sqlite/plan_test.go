@@ -50,11 +50,13 @@ func TestPlans(t *testing.T) {
 		{"dead letters", selectDeliveries + ` WHERE space = ? AND status = ? AND (status = 'dead' OR status = 'dropped') AND id < ? ORDER BY id DESC LIMIT +?`, "delivery_failed"},
 		{"open deliveries", selectOpen + ` WHERE space = ? AND status = ? AND ` + isOpen + ` AND id < ? ORDER BY id DESC LIMIT +?`, "delivery_age"},
 		{"a target's deliveries", selectDeliveries + ` WHERE space = ? AND target_id = ? AND id < ? ORDER BY id DESC LIMIT +?`, "delivery_of"},
-		{"a stream's deliveries", selectDeliveries + ` WHERE space = ? AND stream = ? AND id < ? ORDER BY id DESC LIMIT +?`, "(stream=?"},
-		{"attempts", deliveryAttemptsSQL, "PRIMARY KEY"},
-		{"a job's attempts to delete", deleteOfJobSQL[0], "(stream=?"},
-		{"a job's deliveries to delete", deleteOfJobSQL[1], "(stream=?"},
-		{"a job's targets to delete", deleteOfJobSQL[2], "wake_target_of"},
+		{"a stream's deliveries", selectDeliveries + ` WHERE space = ? AND seq IN (SELECT event.seq FROM event WHERE event.stream = ?) AND id < ? ORDER BY id DESC LIMIT +?`, "(stream=? sqlite_autoindex_delivery_2 (seq=?"},
+		{"attempts", deliveryAttemptsSQL, "PRIMARY (id=?"},
+		{"deliveries that change alike", `UPDATE delivery SET version = version + 1, status = ?, ended_at = ? WHERE ` + alikeStood[16], "(id=?"},
+		{"a job's attempts to delete", deleteOfJobSQL[0], "(stream=? (seq=? (delivery_id=?"},
+		{"a job's deliveries to delete", deleteOfJobSQL[1], "(stream=? (seq=?"},
+		{"a job's events to delete", deleteOfJobSQL[2], "(stream=? (rowid=?"},
+		{"a job's targets to delete", deleteOfJobSQL[3], "wake_target_of"},
 	} {
 		plan, err := plan(e, q.sql)
 		if err != nil {

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"strings"
 	"time"
 
 	"github.com/placet-dev/placet/delivery"
@@ -8,13 +9,13 @@ import (
 )
 
 const (
-	deliveryColumns = `id, space, target_id, pushed, ordered, stream, stream_seq, type, subject, status, attempts, due_at, message, out_of_order,
+	deliveryColumns = `id, space, target_id, pushed, ordered, seq, stream, stream_seq, type, subject, status, attempts, due_at, message, out_of_order,
 		fence, owner, token, lease_until, epoch, created_at, gives_up_at, budget, ended_at, version`
-	insertDeliverySQL = `INSERT INTO delivery(id, space, target_id, pushed, ordered, stream, stream_seq, type, subject, asks, status, attempts, due_at, message, out_of_order,
-		fence, owner, token, lease_until, epoch, created_at, gives_up_at, budget, ended_at, version)
-		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 0,
-			CASE WHEN ?5 AND EXISTS (SELECT 1 FROM delivery WHERE target_id = ?3 AND stream = ?6 AND ended_at IS NULL AND ordered = 1) THEN NULL ELSE ?12 END,
-			'', 0, 0, '', NULL, NULL, 0, ?13, ?14, 0, NULL, 1)`
+	insertDeliverySQL = `INSERT INTO delivery(id, space, target_id, pushed, ordered, seq, stream, stream_seq, type, subject, asks, status, attempts, due_at, message, out_of_order,
+		fence, owner, try_at, try_ended, try_outcome, try_status, try_message, token, lease_until, epoch, created_at, gives_up_at, budget, ended_at, version)
+		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, 0,
+			CASE WHEN ?5 AND EXISTS (SELECT 1 FROM delivery WHERE target_id = ?3 AND stream = ?7 AND ended_at IS NULL AND ordered = 1) THEN NULL ELSE ?13 END,
+			'', 0, 0, '', NULL, NULL, NULL, 0, '', NULL, NULL, 0, ?14, ?15, 0, NULL, 1)`
 	makeDueSQL = `UPDATE delivery SET due_at = ?1, version = version + 1
 		WHERE id = (SELECT id FROM delivery WHERE target_id = ?2 AND stream = ?3 AND ended_at IS NULL AND ordered = 1 ORDER BY stream_seq LIMIT 1)
 		AND due_at IS NULL AND status = 'pending'`
@@ -24,9 +25,12 @@ const (
 	nextTargetSQL = `SELECT target_id, due_at FROM delivery WHERE due_at IS NOT NULL AND pushed = 1 AND target_id > ? ORDER BY target_id, due_at LIMIT 1`
 	targetSteps   = 512
 
-	insertDeliveryAttemptSQL = `INSERT INTO delivery_attempt(delivery_id, n, owner, started_at, ended_at, outcome, status, message) VALUES (?, ?, ?, ?, NULL, NULL, 0, '')`
-	endDeliveryAttemptSQL    = `UPDATE delivery_attempt SET ended_at = ?, outcome = ?, status = ?, message = ? WHERE delivery_id = ? AND n = ? AND ended_at IS NULL`
-	deliveryAttemptsSQL      = `SELECT delivery_id, n, owner, started_at, ended_at, outcome, status, message FROM delivery_attempt WHERE delivery_id = ? ORDER BY n`
+	// The last attempt stands in the delivery; before the next begins, it is put aside.
+	keepAttemptSQL = `INSERT INTO delivery_attempt(delivery_id, n, owner, started_at, ended_at, outcome, status, message)
+		SELECT id, fence, owner, try_at, try_ended, try_outcome, try_status, try_message FROM delivery WHERE ` + asItStood
+	deliveryAttemptsSQL = `SELECT delivery_id, n, owner, started_at, ended_at, outcome, status, message FROM delivery_attempt WHERE delivery_id = ?1
+		UNION ALL SELECT id, fence, owner, try_at, try_ended, try_outcome, try_status, try_message FROM delivery WHERE id = ?1 AND fence > 0 ORDER BY 2`
+	asItStood = `id = ? AND version = ? AND status = ? AND fence = ? AND epoch = ?`
 
 	// Those that have arrived are not counted: they are all the rest.
 	countDeliveriesSQL = `SELECT status, count(*) FROM delivery WHERE ` + isOpen + ` AND space = ?1 GROUP BY status
@@ -48,14 +52,14 @@ var (
 		SELECT d.id FROM wake_target AS t INDEXED BY wake_target_removed CROSS JOIN delivery AS d
 			ON d.target_id = t.id AND d.due_at IS NOT NULL AND d.pushed = (t.kind <> 'relay') WHERE t.removed_at IS NOT NULL AND t.id > ''
 		UNION ALL
-		SELECT d.id FROM wake_target AS t INDEXED BY wake_target_removed CROSS JOIN delivery AS d
+		SELECT d.id FROM wake_target AS t INDEXED BY wake_target_removed CROSS JOIN delivery AS d INDEXED BY delivery_lane
 			ON d.target_id = t.id AND d.ended_at IS NULL AND d.ordered = 1 AND d.lease_until IS NULL WHERE t.removed_at IS NOT NULL AND t.id > ''
 		LIMIT +?)`
 	selectOpen = selectDeliveries + ` INDEXED BY delivery_age`
 )
 
 func (x rows) InsertDelivery(d delivery.Delivery) error {
-	_, err := x.h.exec(insertDeliverySQL, d.ID, d.Space, d.TargetID, d.Pushed, d.Ordered, d.Stream, d.StreamSeq, string(d.EventType), d.Subject, d.Asks(),
+	_, err := x.h.exec(insertDeliverySQL, d.ID, d.Space, d.TargetID, d.Pushed, d.Ordered, d.EventSeq, d.Stream, d.StreamSeq, string(d.EventType), d.Subject, d.Asks(),
 		string(d.Status), d.Due, d.CreatedAt, d.GivesUpAt)
 	return err
 }
@@ -73,10 +77,10 @@ func (x rows) Delivery(id string) (d delivery.Delivery, err error) {
 
 func scanDelivery(r row) delivery.Delivery {
 	return delivery.Delivery{
-		ID: r.str(0), Space: r.str(1), TargetID: r.str(2), Pushed: r.bool(3), Ordered: r.bool(4), Stream: r.str(5), StreamSeq: r.int(6),
-		EventType: event.Type(r.str(7)), Subject: r.str(8), Status: delivery.Status(r.str(9)), Attempts: r.int(10), Due: r.time(11), Message: r.str(12),
-		OutOfOrder: r.bool(13), Fence: r.int(14), Owner: r.str(15), Token: r.bytes(16), LeaseUntil: r.time(17), Epoch: r.int(18),
-		CreatedAt: r.time(19), GivesUpAt: r.time(20), Budget: r.int(21), EndedAt: r.time(22), Version: r.int(23),
+		ID: r.str(0), Space: r.str(1), TargetID: r.str(2), Pushed: r.bool(3), Ordered: r.bool(4), EventSeq: r.int(5), Stream: r.str(6), StreamSeq: r.int(7),
+		EventType: event.Type(r.str(8)), Subject: r.str(9), Status: delivery.Status(r.str(10)), Attempts: r.int(11), Due: r.time(12), Message: r.str(13),
+		OutOfOrder: r.bool(14), Fence: r.int(15), Owner: r.str(16), Token: r.bytes(17), LeaseUntil: r.time(18), Epoch: r.int(19),
+		CreatedAt: r.time(20), GivesUpAt: r.time(21), Budget: r.int(22), EndedAt: r.time(23), Version: r.int(24),
 	}
 }
 
@@ -88,7 +92,7 @@ func (x rows) Deliveries(q delivery.Query) ([]delivery.Delivery, error) {
 	from, w := selectDeliveries, where{}
 	w.and(`space = ?`, q.Space)
 	w.and(`target_id = ?`, q.TargetID, q.TargetID != "")
-	w.and(`stream = ?`, q.Stream, q.Stream != "")
+	w.and(`seq IN (SELECT event.seq FROM event WHERE event.stream = ?)`, q.Stream, q.Stream != "")
 	w.and(`status = ?`, string(q.Status), q.Status != "")
 	switch {
 	case q.Status.Open() && q.TargetID == "" && q.Stream == "":
@@ -119,7 +123,106 @@ func (x rows) CountDeliveries(space string) (map[delivery.Status]int64, error) {
 	})
 }
 
-func (x rows) UpdateDelivery(prev, d delivery.Delivery) (bool, error) {
+// UpdateDeliveries writes those that change alike in one statement.
+func (x rows) UpdateDeliveries(prev []delivery.Delivery, chs []delivery.Change) (won []bool, err error) {
+	won = make([]bool, len(prev))
+	us := make([]*update, len(prev)) // nil: written
+	defer func() {
+		for _, u := range us {
+			u.free()
+		}
+	}()
+	for i := range prev {
+		if len(prev) > 1 && !again(prev[i], chs[i]) {
+			us[i] = updateOf(prev[i], chs[i])
+		} else if won[i], err = x.updateDelivery(prev[i], chs[i]); err != nil {
+			return nil, err
+		}
+	}
+	var alike []int
+	for i, u := range us {
+		if u == nil {
+			continue
+		}
+		alike = append(alike[:0], i)
+		for j := i + 1; j < len(us) && len(alike) < mostAlike; j++ {
+			if us[j].like(u) && asOne(prev[j], prev[i]) {
+				us[j] = us[j].free()
+				alike = append(alike, j)
+			}
+		}
+		us[i] = nil
+		if err := x.updateAlike(u, prev, alike, won); err != nil {
+			return nil, err
+		}
+	}
+	return won, nil
+}
+
+// again reports that another attempt begins: the one before it is put aside.
+func again(prev delivery.Delivery, ch delivery.Change) bool { return ch.Began != nil && prev.Fence > 0 }
+
+// asOne reports whether both have to stand the same.
+func asOne(a, b delivery.Delivery) bool {
+	return a.Version == b.Version && a.Status == b.Status && a.Fence == b.Fence && a.Epoch == b.Epoch
+}
+
+func (x rows) updateDelivery(prev delivery.Delivery, ch delivery.Change) (bool, error) {
+	guard := []any{prev.ID, prev.Version, string(prev.Status), prev.Fence, prev.Epoch}
+	if again(prev, ch) {
+		if kept, err := x.one(keepAttemptSQL, guard...); err != nil || !kept {
+			return false, err
+		}
+	}
+	u := updateOf(prev, ch)
+	u.where(asItStood, guard...)
+	return u.run(x)
+}
+
+// mostAlike is how many rows one statement changes.
+const mostAlike = 64
+
+// alikeStood is for up to so many rows: there are few such statements, since one with room
+// for more names the last row again.
+var alikeStood = func() map[int]string {
+	m := map[int]string{}
+	for n := 1; n <= mostAlike; n *= 2 {
+		m[n] = `version = ? AND +status = ? AND fence = ? AND epoch = ? AND id IN (?` + strings.Repeat(`, ?`, n-1) + `) RETURNING id`
+	}
+	return m
+}()
+
+// updateAlike runs u for some of prev, and notes which were as expected.
+func (x rows) updateAlike(u *update, prev []delivery.Delivery, some []int, won []bool) error {
+	n := 1
+	for n < len(some) {
+		n *= 2
+	}
+	first := prev[some[0]]
+	u.where(alikeStood[n], first.Version, string(first.Status), first.Fence, first.Epoch)
+	for i := range n {
+		u.args = append(u.args, prev[some[min(i, len(some)-1)]].ID)
+	}
+	at := 0 // they mostly come back in the order in which they were made
+	err := x.h.query(updates.text(u.sql), u.args, func(r row) error {
+		id := r.str(0)
+		for range some {
+			i := some[at]
+			at = (at + 1) % len(some)
+			if prev[i].ID == id && !won[i] {
+				won[i] = true
+				break
+			}
+		}
+		return nil
+	})
+	u.free()
+	return err
+}
+
+// updateOf writes what differs.
+func updateOf(prev delivery.Delivery, ch delivery.Change) *update {
+	d := ch.Next
 	u := newUpdate(`delivery`)
 	u.bool(`ordered`, prev.Ordered, d.Ordered)
 	u.str(`status`, string(prev.Status), string(d.Status))
@@ -135,22 +238,26 @@ func (x rows) UpdateDelivery(prev, d delivery.Delivery) (bool, error) {
 	u.time(`gives_up_at`, prev.GivesUpAt, d.GivesUpAt)
 	u.int(`budget`, prev.Budget, d.Budget)
 	u.time(`ended_at`, prev.EndedAt, d.EndedAt)
-	u.where(`id = ? AND version = ? AND status = ? AND fence = ? AND epoch = ?`, prev.ID, prev.Version, string(prev.Status), prev.Fence, prev.Epoch)
-	return u.run(x)
+	if a := ch.Began; a != nil {
+		u.set(`try_at`, a.StartedAt)
+		if prev.Fence > 0 {
+			u.set(`try_ended`, nil)
+			u.set(`try_outcome`, nil)
+			u.set(`try_status`, 0)
+			u.set(`try_message`, "")
+		}
+	}
+	if a := ch.Ended; a != nil {
+		u.set(`try_ended`, a.EndedAt)
+		u.set(`try_outcome`, string(a.Outcome))
+		u.int(`try_status`, 0, int64(a.Status))
+		u.str(`try_message`, "", a.Message)
+	}
+	return u
 }
 
 func (x rows) MakeDue(targetID, stream string, now time.Time) error {
 	_, err := x.h.exec(makeDueSQL, now, targetID, stream)
-	return err
-}
-
-func (x rows) InsertDeliveryAttempt(a delivery.Attempt) error {
-	_, err := x.h.exec(insertDeliveryAttemptSQL, a.DeliveryID, a.N, a.Owner, a.StartedAt)
-	return err
-}
-
-func (x rows) EndDeliveryAttempt(a delivery.Attempt) error {
-	_, err := x.h.exec(endDeliveryAttemptSQL, a.EndedAt, string(a.Outcome), int64(a.Status), a.Message, a.DeliveryID, a.N)
 	return err
 }
 

@@ -191,16 +191,14 @@ func (x rows) Tombstone(stream string) (h event.Head, found bool, err error) {
 	return h, found, err
 }
 
-// What belongs to a job, in the order in which it can go.
+// What belongs to a job, in the order in which it can go: with its first events what was
+// told of them.
 var deleteOfJobSQL = []string{
 	`DELETE FROM delivery_attempt WHERE (delivery_id, n) IN (SELECT a.delivery_id, a.n FROM delivery_attempt AS a
-		JOIN delivery AS d ON d.id = a.delivery_id JOIN job ON d.stream = 'job:' || job.id
-		WHERE job.id = ? AND job.cleaned_at IS NOT NULL LIMIT +?)`,
-	`DELETE FROM delivery WHERE rowid IN (SELECT d.rowid FROM delivery AS d JOIN job ON d.stream = 'job:' || job.id
-		WHERE job.id = ? AND job.cleaned_at IS NOT NULL LIMIT +?)`,
+		JOIN delivery AS d ON d.id = a.delivery_id WHERE d.seq IN (` + firstOfJob + `) LIMIT +?2)`,
+	`DELETE FROM delivery WHERE rowid IN (SELECT d.rowid FROM delivery AS d WHERE d.seq IN (` + firstOfJob + `) LIMIT +?2)`,
+	`DELETE FROM event WHERE seq IN (` + firstOfJob + `)`,
 	`DELETE FROM wake_target WHERE rowid IN (SELECT t.rowid FROM wake_target AS t JOIN job ON t.stream = 'job:' || job.id AND t.stream > ''
-		WHERE job.id = ? AND job.cleaned_at IS NOT NULL LIMIT +?)`,
-	`DELETE FROM event WHERE rowid IN (SELECT e.rowid FROM event AS e JOIN job ON e.stream = 'job:' || job.id
 		WHERE job.id = ? AND job.cleaned_at IS NOT NULL LIMIT +?)`,
 	`DELETE FROM vote WHERE (decision_id, principal) IN (SELECT v.decision_id, v.principal FROM vote AS v
 		JOIN decision AS d ON d.id = v.decision_id JOIN job ON d.owner_id = job.id
@@ -211,6 +209,11 @@ var deleteOfJobSQL = []string{
 		WHERE job.id = ? AND job.cleaned_at IS NOT NULL LIMIT +?)`,
 	`DELETE FROM job WHERE rowid IN (SELECT rowid FROM job WHERE id = ? AND cleaned_at IS NOT NULL LIMIT +?)`,
 }
+
+// firstOfJob are the events that go first. As many are left to be deleted as there are
+// of these at most, so that an event goes only once all that was told of it has.
+const firstOfJob = `SELECT e.seq FROM job JOIN event AS e ON e.stream = 'job:' || job.id
+	WHERE job.id = ?1 AND job.cleaned_at IS NOT NULL ORDER BY e.stream_seq LIMIT +?2`
 
 func (x rows) DeleteJob(id string, limit int) (n int, err error) {
 	for _, sql := range deleteOfJobSQL {

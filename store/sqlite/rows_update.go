@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"bytes"
+	"slices"
 	"sync"
 	"time"
 )
@@ -84,10 +85,29 @@ func (u *update) and(column string, v any) {
 // spent then.
 func (u *update) run(x rows) (bool, error) {
 	won, err := x.one(updates.text(u.sql), u.args...)
-	clear(u.args)
-	u.args = u.args[:0]
-	spareUpdates.Put(u)
+	u.free()
 	return won, err
+}
+
+// free gives u back; nil is fine, and what it returns.
+func (u *update) free() *update {
+	if u != nil {
+		clear(u.args)
+		u.args = u.args[:0]
+		spareUpdates.Put(u)
+	}
+	return nil
+}
+
+// like reports whether both set the same columns to the same values. Bytes are never the
+// same.
+func (u *update) like(v *update) bool {
+	return u != nil && bytes.Equal(u.sql, v.sql) && slices.EqualFunc(u.args, v.args, func(a, b any) bool {
+		if _, ok := a.([]byte); ok {
+			return false
+		}
+		return a == b
+	})
 }
 
 // texts keeps one string of each text, so that building it again costs no memory.

@@ -126,7 +126,11 @@ func deliveryReadBack(w *world) {
 	whole(w, append(w.deliveriesOf(pushed), full, held, ended)...)
 	for i, next := range []delivery.Delivery{full, held, ended} {
 		w.write(func(tx store.Tx) error {
-			won, err := tx.PutDelivery(ds[i], delivery.Change{Next: next})
+			ch := delivery.Change{Next: next}
+			if next.Fence > 0 {
+				ch.Began = &delivery.Attempt{DeliveryID: next.ID, N: next.Fence, Owner: next.Owner, StartedAt: moment(1)}
+			}
+			won, err := tx.PutDelivery(ds[i], ch)
 			if err == nil && !won {
 				err = errors.New("nothing was written")
 			}
@@ -135,45 +139,56 @@ func deliveryReadBack(w *world) {
 		next.Version++
 		w.same(next, w.delivery(next.ID))
 	}
-	w.attemptsReadBack(ds[0].ID)
+	w.pauses(j, 1)
+	all := w.deliveriesOf(t)
+	w.attemptsReadBack(all[len(all)-1].ID)
 	if _, err := try(w, func(tx store.Tx) (delivery.Delivery, error) { return tx.Delivery("dlv_none") }); !errors.Is(err, delivery.ErrNotFound) {
 		w.Errorf("no such delivery: %v", err)
 	}
 }
 
+// attemptsReadBack begins and ends two attempts; each ends once.
 func (w *world) attemptsReadBack(id string) {
 	w.Helper()
-	begun := delivery.Attempt{DeliveryID: id, N: 9, Owner: "host/1", StartedAt: moment(1)}
-	over := begun
-	over.EndedAt, over.Outcome, over.Status, over.Message = moment(2), delivery.AttemptOutcome(delivery.Failed), 503, "why"
-	whole(w, over)
-	for _, step := range []struct {
-		ch   delivery.Change
-		want delivery.Attempt
-	}{{delivery.Change{Began: &begun}, begun}, {delivery.Change{Ended: &over}, over}} {
+	var want []delivery.Attempt
+	put := func(change func(prev delivery.Delivery) delivery.Change) {
+		w.Helper()
 		w.write(func(tx store.Tx) error {
-			d, err := tx.Delivery(id)
+			prev, err := tx.Delivery(id)
 			if err != nil {
 				return err
 			}
-			ch := step.ch
-			ch.Next = d
-			_, err = tx.PutDelivery(d, ch)
+			ch := change(prev)
+			won, err := tx.PutDelivery(prev, ch)
+			if err == nil && !won {
+				err = errors.New("nothing was written")
+			}
+			if won, err := tx.PutDelivery(prev, ch); won || err != nil { // it has moved
+				w.Errorf("written again: %t %v", won, err)
+			}
 			return err
 		})
-		w.same([]delivery.Attempt{step.want}, w.tries(id))
+		w.same(want, w.tries(id))
 	}
-	later := over
-	later.EndedAt, later.Outcome = moment(3), delivery.Reclaimed
-	w.write(func(tx store.Tx) error { // an attempt ends once
-		d, err := tx.Delivery(id)
-		if err != nil {
-			return err
+	for n := int64(1); n <= 3; n++ {
+		a := delivery.Attempt{DeliveryID: id, N: n, Owner: fmt.Sprint("host/", n), StartedAt: moment(n)}
+		want = append(want, a)
+		put(func(d delivery.Delivery) delivery.Change {
+			d.Status, d.Due, d.Fence, d.Owner, d.LeaseUntil = delivery.Dispatching, time.Time{}, n, a.Owner, moment(9)
+			return delivery.Change{Next: d, Began: &a}
+		})
+		a.EndedAt, a.Outcome, a.Status, a.Message = moment(n+1), delivery.AttemptOutcome(delivery.Failed), 503, "why"
+		if n == 2 { // nothing was answered
+			a.Outcome, a.Status, a.Message = delivery.Reclaimed, 0, ""
+		} else {
+			whole(w, a)
 		}
-		_, err = tx.PutDelivery(d, delivery.Change{Next: d, Ended: &later})
-		return err
-	})
-	w.same([]delivery.Attempt{over}, w.tries(id))
+		want[n-1] = a
+		put(func(d delivery.Delivery) delivery.Change {
+			d.Status, d.Due, d.LeaseUntil = delivery.Retrying, moment(8), time.Time{}
+			return delivery.Change{Next: d, Ended: &a}
+		})
+	}
 }
 
 // deliveryGuard: whoever judged on another version, status, claim or life of the store writes nothing: no

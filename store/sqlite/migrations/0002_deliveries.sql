@@ -39,6 +39,7 @@ CREATE TABLE delivery(
   target_id    TEXT    NOT NULL REFERENCES wake_target(id),
   pushed       INTEGER NOT NULL,
   ordered      INTEGER NOT NULL,
+  seq          INTEGER NOT NULL, -- of the event
   stream       TEXT    NOT NULL,
   stream_seq   INTEGER NOT NULL CHECK (stream_seq > 0),
   type         TEXT    NOT NULL,
@@ -51,6 +52,11 @@ CREATE TABLE delivery(
   out_of_order INTEGER NOT NULL,
   fence        INTEGER NOT NULL CHECK (fence >= 0),
   owner        TEXT    NOT NULL,
+  try_at       INTEGER,          -- the last attempt, as one of delivery_attempt
+  try_ended    INTEGER,
+  try_outcome  TEXT CHECK (try_outcome = 'delivered' OR try_outcome = 'failed' OR try_outcome = 'refused' OR try_outcome = 'gone' OR try_outcome = 'reclaimed' OR try_outcome = 'released'),
+  try_status   INTEGER NOT NULL,
+  try_message  TEXT    NOT NULL,
   token        BLOB,
   lease_until  INTEGER,
   epoch        INTEGER NOT NULL,
@@ -59,12 +65,14 @@ CREATE TABLE delivery(
   budget       INTEGER NOT NULL,
   ended_at     INTEGER,
   version      INTEGER NOT NULL,
-  UNIQUE (stream, stream_seq, target_id),
+  UNIQUE (seq, target_id), -- by seq, so that new ones come to its end
   CHECK (status = 'pending' OR status = 'dispatching' OR status = 'retrying' OR status = 'delivered' OR status = 'dead' OR status = 'dropped'),
   CHECK ((status = 'pending' OR status = 'dispatching' OR status = 'retrying') = (ended_at IS NULL)),
   CHECK ((status = 'dispatching') = (lease_until IS NOT NULL)),
   CHECK (due_at IS NULL OR status = 'pending' OR status = 'retrying'),
-  CHECK (status <> 'dispatching' OR fence > 0)
+  CHECK (status <> 'dispatching' OR fence > 0 AND try_ended IS NULL),
+  CHECK ((try_at IS NULL) = (fence = 0)),
+  CHECK ((try_outcome IS NULL) = (try_ended IS NULL))
 ) STRICT;
 
 -- Each delivery passes through these, so there are few, and most hold only what is open.
@@ -77,18 +85,18 @@ CREATE INDEX delivery_asks ON delivery(id) WHERE asks = 1 AND ended_at IS NULL A
 CREATE INDEX delivery_failed ON delivery(space, status, id) WHERE status = 'dead' OR status = 'dropped';
 CREATE INDEX delivery_of ON delivery(target_id, id);
 
--- One try at a delivery. Written before anything is sent.
+-- One try at a delivery, once there is a later one: the last stands in the delivery, so
+-- that what arrives at once needs no row here.
 CREATE TABLE delivery_attempt(
   delivery_id TEXT    NOT NULL REFERENCES delivery(id),
   n           INTEGER NOT NULL CHECK (n > 0),
   owner       TEXT    NOT NULL,
   started_at  INTEGER NOT NULL,
-  ended_at    INTEGER,
-  outcome     TEXT CHECK (outcome = 'delivered' OR outcome = 'failed' OR outcome = 'refused' OR outcome = 'gone' OR outcome = 'reclaimed' OR outcome = 'released'),
+  ended_at    INTEGER NOT NULL,
+  outcome     TEXT    NOT NULL CHECK (outcome = 'delivered' OR outcome = 'failed' OR outcome = 'refused' OR outcome = 'gone' OR outcome = 'reclaimed' OR outcome = 'released'),
   status      INTEGER NOT NULL,
   message     TEXT    NOT NULL,
-  PRIMARY KEY (delivery_id, n),
-  CHECK ((outcome IS NULL) = (ended_at IS NULL))
+  PRIMARY KEY (delivery_id, n)
 ) STRICT, WITHOUT ROWID;
 
 -- Rises with each change of targets, so that a process that keeps them in memory notices.
