@@ -80,12 +80,17 @@ func (k Desk) Enable(ctx context.Context, id string) (Target, error) {
 }
 
 // Rotate gives a webhook a new secret; an empty text has one made. Messages are signed
-// with both for [RotationOverlap]. Errors: [ErrNotFound], [ErrUsage].
-func (k Desk) Rotate(ctx context.Context, id, secret string) (Target, error) {
+// with both for [RotationOverlap]. While the one before the present one still signs, only
+// endOld does it again. Errors: [ErrNotFound], [ErrUsage], [ErrState].
+func (k Desk) Rotate(ctx context.Context, id, secret string, endOld bool) (Target, error) {
 	return k.change(ctx, id, func(tx Tx, t *Target) error {
 		old := t.Secret
 		if t.Kind != KindWebhook {
 			return ErrUsage.Say("A target of type %s has no secret.", t.Kind)
+		}
+		if len(t.Signing(tx.Now())) > 1 && !endOld {
+			return ErrState.Say("The secret of target %s was rotated already: the one before it still signs until %s.", t.ID, txn.Stamp(t.OldUntil)).
+				Hint("Change the receiver's secret and wait until then, or rotate with end_old (--end-old): that one ends at once.")
 		}
 		if err := t.setSecret(secret); err != nil {
 			return err

@@ -123,7 +123,7 @@ func TestRotate(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	target := w.add("")
-	next, err := w.desk.Rotate(w.ctx, target.ID, "")
+	next, err := w.desk.Rotate(w.ctx, target.ID, "", false)
 	if err != nil || cmp.Equal(next.Secret, target.Secret) || !cmp.Equal(next.OldSecret, target.Secret) {
 		t.Fatalf("%+v %v", next, err)
 	}
@@ -133,10 +133,16 @@ func TestRotate(t *testing.T) {
 	if n := len(next.Signing(next.OldUntil)); n != 1 {
 		t.Errorf("%d secrets sign afterwards", n)
 	}
+	if _, err := w.desk.Rotate(w.ctx, target.ID, "", false); !errors.Is(err, delivery.ErrState) {
+		t.Errorf("rotated again, and the first secret is cut off: %v", err)
+	}
+	if again, err := w.desk.Rotate(w.ctx, target.ID, "", true); err != nil || !cmp.Equal(again.OldSecret, next.Secret) {
+		t.Errorf("%+v %v", again, err)
+	}
 	if got, err := delivery.ParseSecret(delivery.FormatSecret(next.Secret)); err != nil || !cmp.Equal(got, next.Secret) {
 		t.Errorf("%v %v", got, err)
 	}
-	if _, err := w.desk.Rotate(w.ctx, w.relay("", "mine").ID, ""); !errors.Is(err, delivery.ErrUsage) {
+	if _, err := w.desk.Rotate(w.ctx, w.relay("", "mine").ID, "", false); !errors.Is(err, delivery.ErrUsage) {
 		t.Errorf("a relay's: %v", err)
 	}
 }

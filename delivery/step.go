@@ -211,8 +211,10 @@ func (d Delivery) retry(c Retry, now time.Time) (Change, error) {
 	switch {
 	case d.Status != Dead:
 		return Change{}, d.errState("is tried again only once it is dead")
+	case !c.Target.RemovedAt.IsZero():
+		return Change{}, ErrState.Say("Its target %s was removed: nobody is told of it any more.", d.TargetID)
 	case !c.Target.InUse():
-		return Change{}, ErrState.Say("Its target %s is not in use.", d.TargetID).Hint("Enable it again, or add another one.")
+		return Change{}, ErrState.Say("Its target %s is not in use.", d.TargetID).Hint("Put it in use again: placet wake enable %s.", d.TargetID)
 	}
 	next := d.waiting(Retrying, now, "Tried again by "+c.By+".")
 	next.Ordered, next.OutOfOrder = false, true

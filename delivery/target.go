@@ -98,13 +98,14 @@ type Object struct {
 	URL               string   `json:"url,omitempty"`
 	Headers           []string `json:"headers,omitempty" doc:"names of those that are sent; the values are shown to nobody"`
 	Command           []string `json:"command,omitempty"`
+	OldSecretUntil    string   `json:"old_secret_until,omitempty" doc:"until when the secret before the present one signs too"`
 	Secret            string   `json:"secret,omitempty" doc:"a webhook's, in the answer that made it and in no other"`
 	MaxAttempts       int64    `json:"max_attempts"`
 	RetryDelaySeconds float64  `json:"retry_delay_seconds"`
 	TimeoutSeconds    float64  `json:"timeout_seconds"`
 	MaxAgeSeconds     float64  `json:"max_age_seconds"`
 	Unordered         bool     `json:"unordered,omitempty"`
-	Status            string   `json:"status" enum:"in_use,disabled"`
+	Status            string   `json:"status" enum:"in_use,disabled,removed"`
 	Disabled          string   `json:"disabled,omitempty" doc:"why it is"`
 	Principal         string   `json:"principal,omitempty"`
 	CreatedAt         string   `json:"created_at"`
@@ -115,10 +116,13 @@ func (t Target) Object() Object {
 	o := Object{
 		TargetID: t.ID, Type: t.Kind, Name: t.Name, Events: t.Events, URL: t.URL, Command: t.Command, Headers: t.headerNames(),
 		MaxAttempts: t.MaxAttempts, RetryDelaySeconds: t.RetryDelay.Seconds(), TimeoutSeconds: t.Timeout.Seconds(), MaxAgeSeconds: t.MaxAge.Seconds(),
-		Unordered: t.Unordered, Status: "in_use", Disabled: t.Disabled, Principal: t.Principal, CreatedAt: txn.Stamp(t.CreatedAt),
+		Unordered: t.Unordered, OldSecretUntil: txn.Stamp(t.OldUntil), Status: "in_use", Disabled: t.Disabled, Principal: t.Principal, CreatedAt: txn.Stamp(t.CreatedAt),
 	}
 	if !t.DisabledAt.IsZero() {
 		o.Status = "disabled"
+	}
+	if !t.RemovedAt.IsZero() {
+		o.Status = "removed"
 	}
 	o.JobID, o.RunID = rootOf(t.Stream)
 	return o

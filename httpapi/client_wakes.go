@@ -46,8 +46,8 @@ func (c *Client) EnableWakeTarget(ctx context.Context, id string) (t delivery.Ob
 
 // RotateWakeTarget gives a webhook a new secret; an empty one has it made. It is in this
 // answer alone.
-func (c *Client) RotateWakeTarget(ctx context.Context, id, secret string) (t delivery.Object, err error) {
-	return t, c.Do(ctx, http.MethodPost, at("wake-targets", id, "rotate"), Rotating{secret}, &t)
+func (c *Client) RotateWakeTarget(ctx context.Context, id string, r Rotating) (t delivery.Object, err error) {
+	return t, c.Do(ctx, http.MethodPost, at("wake-targets", id, "rotate"), r, &t)
 }
 
 // DeliveryQuery selects deliveries, newest first.

@@ -30,6 +30,7 @@ type Waking struct {
 // Rotating is a webhook's new secret.
 type Rotating struct {
 	Secret string `json:"secret,omitempty" doc:"whsec_ and base64; one is made where it is left out"`
+	EndOld bool   `json:"end_old,omitempty" doc:"do it although the secret before the present one still signs: it ends at once"`
 }
 
 type wakeIn struct{ Body Waking }
@@ -203,11 +204,11 @@ func (s *Server) rotateTarget(ctx context.Context, c caller, in *rotateIn) (*bod
 	if _, err := s.ownTarget(ctx, c, in.ID); err != nil {
 		return nil, err
 	}
-	secret := ""
+	r := Rotating{}
 	if in.Body != nil {
-		secret = in.Body.Secret
+		r = *in.Body
 	}
-	t, err := s.desk().Rotate(ctx, in.ID, secret)
+	t, err := s.desk().Rotate(ctx, in.ID, r.Secret, r.EndOld)
 	return answer(withSecret(t), err)
 }
 

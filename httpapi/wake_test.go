@@ -55,9 +55,11 @@ func TestWhatIsToldOfATarget(t *testing.T) {
 	}
 	w.want(w.do("reviewer", "DELETE", "/v1/wake-targets/"+id, ""), 403)
 	w.want(w.do("operator", "POST", "/v1/wake-targets/"+id+"/enable", ""), 200, "status", "in_use")
-	if r := w.want(w.do("agent", "POST", "/v1/wake-targets/"+id+"/rotate", ""), 200); r.get("secret") == made.get("secret") || r.get("secret") == "" {
+	if r := w.want(w.do("agent", "POST", "/v1/wake-targets/"+id+"/rotate", ""), 200); r.get("secret") == made.get("secret") || r.get("secret") == "" || r.get("old_secret_until") == "" {
 		t.Errorf("%s", r.text)
 	}
+	w.want(w.do("agent", "POST", "/v1/wake-targets/"+id+"/rotate", ""), 409, "reason", "delivery_state")
+	w.want(w.do("agent", "POST", "/v1/wake-targets/"+id+"/rotate", `{"end_old":true}`), 200)
 }
 
 // A job's own token sees what its job added with it, and not what else its starter is

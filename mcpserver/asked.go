@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -51,6 +52,19 @@ func (a *asked) plain(ctx context.Context, o operation) (*mcp.CallToolResult, er
 		return nil, err
 	}
 	return object(answer), nil
+}
+
+// startJob starts a job, in this process's folder where it names none and there is one to
+// be at home in.
+func startJob(ctx context.Context, a *asked) (*mcp.CallToolResult, error) {
+	if _, given := a.args["cwd"]; !given && a.c.Cwd != "" {
+		b, err := json.Marshal(a.c.Cwd)
+		if err != nil {
+			return nil, err
+		}
+		a.args["cwd"] = b
+	}
+	return a.plain(ctx, a.tool.request(a.args))
 }
 
 // viewJobs lists jobs in the order of attention.

@@ -19,6 +19,8 @@ type Config struct {
 	// Door carries out operations for whoever sent a request with this header; over
 	// standard input and output there is none.
 	Door func(h http.Header) Door
+	// Cwd is where jobs run that name no folder. Default: the API's own.
+	Cwd string
 	// Version is this program's, told to clients. Default: dev.
 	Version string
 	// Slice bounds how long one call of a waiting tool takes, so that no client gives it
@@ -77,7 +79,7 @@ func New(c Config) *Server {
 	return s
 }
 
-const instructions = `Placet makes risky actions wait for a person's yes. Call guarded tools with tool_call; where the answer is pending, wait with call_wait. Start long work with job_start, ask people with job_request_decision, wait with job_wait. Where a wait answers still_waiting, call it again with what it returned.`
+const instructions = `Placet makes risky actions wait for a person's yes. tools_list tells which tools are guarded, tool_call calls one; where the answer is pending, wait with call_wait. Start long work with job_start, ask people with job_request_decision, wait with job_wait. Where a wait answers still_waiting, call it again with what it returned.`
 
 // serverOf is the SDK's server with the tools of one kind of connection.
 func (s *Server) serverOf(reviews bool) *mcp.Server {

@@ -59,7 +59,13 @@ func TestGarbageOverStandardInput(t *testing.T) {
 	if !answers[1] || !answers[2] || refusals != 3 {
 		t.Errorf("%v, %d refusals", answers, refusals)
 	}
-	toServer.Close()
+	if _, err := io.WriteString(toServer, `{"jsonrpc":"2.0","id":3,"method":"tools/list"}`+"\n"); err != nil {
+		t.Fatal(err)
+	}
+	toServer.Close() // what was asked is answered before it leaves
+	if !lines.Scan() || !strings.Contains(lines.Text(), `"id":3`) {
+		t.Errorf("%s %v", lines.Text(), lines.Err())
+	}
 	go io.Copy(io.Discard, fromServer)
 	if err := <-served; err != nil {
 		t.Error(err)

@@ -3,10 +3,15 @@ package mcpserver
 func callTools() []*tool {
 	return []*tool{
 		{
+			name: "tools_list", title: "Guarded tools", method: get, path: "/v1/tools",
+			about: "The tools that tool_call calls: names, what they do, their input schemas, and whether a person is always asked.",
+			hints: hints{readOnly: true, idempotent: true},
+		},
+		{
 			name: "tool_call", title: "Call a tool", method: post, path: "/v1/tools/{tool}/call", run: callTool,
 			about: "Call one of the tools that people guard. status pending says that a person has to agree first: wait with call_wait. What was approved then runs by itself, exactly as asked, once.",
 			args: []arg{
-				{name: "tool", in: inPath, required: true, schema: anID, about: "name of the tool"},
+				{name: "tool", in: inPath, required: true, schema: anID, about: "name of the tool, as tools_list tells it"},
 				{name: "args", in: inAll, required: true, schema: anObject, about: "its arguments"},
 				{name: "run_id", in: inQuery, schema: anID, about: "names the calls whose guards count together"},
 				{name: "idempotency_key", in: inKey, schema: anID, about: "the same call with the same key again makes no second call"},

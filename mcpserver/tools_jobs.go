@@ -16,11 +16,11 @@ func whichJobs() []arg {
 func jobTools() []*tool {
 	return []*tool{
 		{
-			name: "job_start", title: "Start a job", method: post, path: "/v1/jobs", body: true,
+			name: "job_start", title: "Start a job", method: post, path: "/v1/jobs", body: true, run: startJob,
 			about: "Start a command that goes on without its client, under supervision. Returns the job; follow it with job_wait, job_tail or job_status.",
 			args: []arg{
 				{name: "command", required: true, schema: `{"type":["array","string"],"items":{"type":"string"}}`, about: "a list of program and arguments, or one line for the shell"},
-				{name: "cwd", schema: aText, about: "the folder to run in"},
+				{name: "cwd", schema: aText, about: "the folder to run in, an absolute path; left out: the one in which placet mcp runs, and over HTTP the home of the daemon's user"},
 				{name: "env", schema: textMap, about: "its environment; it gets nothing of the daemon's"},
 				{name: "secret_env", schema: texts, about: "names in env whose values are masked and never shown"},
 				{name: "name", schema: aText},

@@ -45,6 +45,7 @@ var translations = []struct{ tool, args, want string }{
 	{"job_deliveries", `{"job_id":"job_1","target_id":"tgt_1","status":"dead","prefix":"dlv_","after":"dlv_1","limit":2}`, `GET /v1/deliveries?after=dlv_1&job_id=job_1&limit=2&prefix=dlv_&status=dead&target_id=tgt_1`},
 	{"doctor", `{}`, `GET /readyz | GET /v1/deliveries?limit=500&status=dead`},
 	{"tool_call", `{"tool":"refund","args":{"b":1,"a":9007199254740993,"n":1.0},"run_id":"r","idempotency_key":"k"}`, `POST /v1/tools/refund/call?run_id=r key=k {"b":1,"a":9007199254740993,"n":1.0}`},
+	{"tools_list", `{}`, `GET /v1/tools`},
 	{"call_wait", `{"call_id":"call_1","wait":"5s"}`, `GET /v1/calls/call_1?wait=5s`},
 	{"call_withdraw", `{"call_id":"call_1"}`, `DELETE /v1/calls/call_1`},
 	{"approvals_list", `{"status":"all","after":"apr_1","limit":2}`, `GET /v1/approvals?after=apr_1&limit=2&status=all`},
@@ -181,7 +182,7 @@ func TestAnnotations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	looks := []string{"job_status", "job_list", "job_view", "job_tail", "job_events", "job_wait", "job_decisions", "job_deliveries", "doctor", "call_wait", "approvals_list"}
+	looks := []string{"job_status", "job_list", "job_view", "job_tail", "job_events", "job_wait", "job_decisions", "job_deliveries", "doctor", "call_wait", "approvals_list", "tools_list"}
 	gentle := []string{"job_pause", "job_request_decision"}
 	again := []string{"job_stop", "job_pause", "job_resume", "job_cleanup", "job_withdraw_decision", "job_resolve"}
 	for _, tool := range listed.Tools {

@@ -78,7 +78,11 @@ func (a *app) reachAs(as homeToken) (reached, error) {
 }
 
 func (a *app) noDaemon() *fault.Error {
-	return errNoDaemon.Hint("Start one: %s.", a.withGlobals("serve"))
+	hint := errNoDaemon.Hint("Start one: %s.", a.withGlobals("serve"))
+	if path, err := a.dbPath(); err == nil {
+		return hint.Say("No daemon serves this store, %s.", path)
+	}
+	return hint
 }
 
 var errAddress = fault.Sentinel(fault.Invalid, "usage", "PLACET_URL is no address of a daemon.")

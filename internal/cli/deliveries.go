@@ -95,7 +95,7 @@ func newDeliveryShowCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "show DELIVERY",
 		Short: "Show a delivery and all attempts at it",
-		Args:  oneArg("a DELIVERY", "placet deliveries lists them."),
+		Args:  oneArg("DELIVERY", "placet deliveries lists them"),
 		RunE: a.ofDelivery(func(ctx context.Context, d reached, deliveryID string) error {
 			one, err := d.GetDelivery(ctx, deliveryID)
 			if err != nil {
@@ -112,7 +112,7 @@ func newDeliveryRetryCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "retry DELIVERY",
 		Short: "Try a dead delivery again, out of its order",
-		Args:  oneArg("a DELIVERY", "placet deliveries --status dead lists them."),
+		Args:  oneArg("DELIVERY", "placet deliveries --status dead lists them"),
 		RunE: changing(a.ofDelivery(func(ctx context.Context, d reached, deliveryID string) error {
 			one, err := d.RetryDelivery(ctx, deliveryID, who)
 			if err != nil {

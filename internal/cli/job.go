@@ -1,15 +1,18 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/placet-dev/placet/delivery"
 	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/fault"
 	"github.com/placet-dev/placet/httpapi"
@@ -81,16 +84,16 @@ are given with --env and --secret-env, and a small safe base.`,
 				return err
 			}
 			if a.json {
-				a.emit(struct {
-					httpapi.Job
-					Where place `json:"where"`
-				}{j, theDaemon})
+				a.emitStarted(j)
 				return notStarted(j)
 			}
 			a.sayJob(j)
 			a.sayWhere(theDaemon, d.at)
 			for _, t := range j.WakeTargets {
-				a.say("wake target %s %s", own(t.TargetID), own(t.Secret))
+				a.say("wake target %s", strings.TrimSpace(string(own(t.TargetID+" "+t.Secret))))
+			}
+			if slices.ContainsFunc(j.WakeTargets, func(t delivery.Object) bool { return t.Secret != "" }) {
+				a.note("Behind a webhook's id stands the secret with which its messages are signed. It is shown only once.")
 			}
 			if !j.Status.Terminal() {
 				a.note("Follow it: %s", own(a.withGlobals("job", "tail", "--follow", j.JobID)))
@@ -108,6 +111,21 @@ are given with --env and --secret-env, and a small safe base.`,
 	f.StringArrayVar(&wakes, "wake", nil, "a webhook's `URL` that is told of its end and its questions, or a wake target as JSON; may be repeated")
 	f.StringArrayVar(&b.Tags, "tag", nil, "a `WORD` to list it by; may be repeated")
 	return c
+}
+
+// emitStarted prints a job that was started. The secrets of its wake targets are told
+// this once: they are the only ones that are not masked.
+func (a *app) emitStarted(j httpapi.Job) {
+	targets := j.WakeTargets
+	j.WakeTargets = nil
+	b := a.mask.JSON(encode(struct {
+		httpapi.Job
+		Where place `json:"where"`
+	}{j, theDaemon}))
+	if len(targets) > 0 {
+		b = append(append(bytes.TrimSuffix(b, []byte("}")), `,"wake_targets":`...), append(encode(targets), '}')...)
+	}
+	a.emitMasked(b)
 }
 
 // notStarted makes a command that could not be started a failure of this one too. How

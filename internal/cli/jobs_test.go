@@ -255,7 +255,7 @@ func TestShowTakesInWhatARunnerLeft(t *testing.T) {
 func TestCancelAJobWithdrawAQuestion(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	mustContain(t, w.refused(1, "cancel", "job_1"), "No daemon serves this store.", "Start one: ")
+	mustContain(t, w.refused(1, "cancel", "job_1"), "No daemon serves this store, ", "Start one: ")
 	s := w.serve()
 	j := w.job("train", "sleep 600")
 	q, other := object[httpapi.Question](w, "ask", j.JobID, "Go on?"), object[httpapi.Question](w, "ask", j.JobID, "And now?")
@@ -335,7 +335,7 @@ func TestBeginningsOfIDs(t *testing.T) {
 func TestNoDaemonIsToldInWords(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	if _, stderr, code := w.run("job", "list"); code != 1 || !regexp.MustCompile(`^placet: No daemon serves this store\.\n  Start one: \S*placet serve\.\n$`).MatchString(stderr) {
+	if _, stderr, code := w.run("job", "list"); code != 1 || !regexp.MustCompile(`^placet: No daemon serves this store, \S+\.\n  Start one: \S*placet serve\.\n$`).MatchString(stderr) {
 		t.Errorf("%d: %s", code, stderr)
 	}
 	s := w.serve()
@@ -422,7 +422,7 @@ func TestNoTokenForAStaleAddress(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, line := range [][]string{{"job", "list"}, {"ask", "job_1", "?"}, {"job", "start", "--", "true"}, {"cancel", "job_1"}} {
-			mustContain(t, w.refused(1, line...), "No daemon serves this store.", "Start one: ")
+			mustContain(t, w.refused(1, line...), "No daemon serves this store, ", "Start one: ")
 		}
 		w.ok("doctor")
 	}

@@ -40,7 +40,12 @@ func (a *app) serveMCP(ctx context.Context) error {
 	if err := onlyAgent(ctx, a, d); err != nil {
 		return err
 	}
+	folder, err := jobFolder("")
+	if err != nil {
+		return err
+	}
 	s := mcpserver.New(mcpserver.Config{
+		Cwd:  folder,
 		Door: func(http.Header) mcpserver.Door { return spoken{a, d} }, Version: buildVersion().Version, Log: a.logger(),
 	})
 	err = s.Serve(ctx, io.NopCloser(a.in), unclosed{a.out})

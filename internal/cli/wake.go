@@ -3,12 +3,15 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/placet-dev/placet/delivery"
+	"github.com/placet-dev/placet/fault"
 	"github.com/placet-dev/placet/httpapi"
 )
 
@@ -23,8 +26,8 @@ commands speak to the daemon: placet serve.`,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(newWakeAddCommand(a), newWakeListCommand(a), newWakeShowCommand(a),
-		a.newWakeChange("remove", "Tell a target nothing more; what was not sent to it is dropped", (*httpapi.Client).RemoveWakeTarget),
-		a.newWakeChange("enable", "Put a target in use again that was disabled", (*httpapi.Client).EnableWakeTarget),
+		a.newWakeChange("remove", "Tell a target nothing more; what was not sent to it is dropped", "is removed; what was not sent to it is dropped.", (*httpapi.Client).RemoveWakeTarget),
+		a.newWakeChange("enable", "Put a target in use again that was disabled", "is in use. What was given up is not sent by itself: placet deliveries --status dead.", (*httpapi.Client).EnableWakeTarget),
 		newWakeRotateCommand(a))
 	return c
 }
@@ -45,9 +48,11 @@ func newWakeAddCommand(a *app) *cobra.Command {
 		Short: "Add a target",
 		Long: `Adds a target. Give --url for a webhook, a command behind -- for a program that gets
 each message on its standard input, or --relay for a client that polls. Without --job
-and --run it hears of everything; without --event, of ends and of what people are asked.
-A webhook's secret is shown this once.`,
+and --run it hears of all jobs, runs and calls. Without --event it hears of what people
+are asked, and of the end: of a job with --job, of runs otherwise. A webhook's secret is
+shown this once.`,
 		Example: `  placet wake add --url https://example.com/hook
+  placet wake add --url https://example.com/hook --event completed --event failed
   placet wake add --job "$JOB" --event completed --event output:progress -- ./told.sh`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 0 && c.ArgsLenAtDash() != 0 {
@@ -72,7 +77,7 @@ A webhook's secret is shown this once.`,
 	f.StringVar(&w.adding.URL, "url", "", "`URL` of a webhook, with https")
 	f.StringArrayVar(&w.headers, "header", nil, "a header that the webhook gets, `\"NAME: VALUE\"`; may be repeated")
 	f.StringVar(&w.adding.Secret, "secret", "", "the webhook's `SECRET`, whsec_ and base64 (default one is made)")
-	f.BoolVar(&w.relay, "relay", false, "a client that polls: see the guide")
+	f.BoolVar(&w.relay, "relay", false, "a client that polls: docs/guide/wakes.md")
 	f.StringVar(&w.adding.Name, "name", "", "`NAME` for people")
 	f.Int64Var(&w.adding.MaxAttempts, "max-attempts", 0, "`N` tries before it is given up (default 20)")
 	f.DurationVar(&w.retryDelay, "retry-delay", 0, "a `TIME` before the second try; later ones wait longer (default 5s)")
@@ -83,7 +88,7 @@ A webhook's secret is shown this once.`,
 }
 
 // read makes of flags and a command what is to be added.
-func (w *wakeFlags) read(args []string) error {
+func (w *wakeFlags) read(args []string) (err error) {
 	kinds := 0
 	for kind, on := range map[delivery.Kind]bool{delivery.KindWebhook: w.adding.URL != "", delivery.KindCommand: len(args) > 0, delivery.KindRelay: w.relay} {
 		if on {
@@ -91,11 +96,16 @@ func (w *wakeFlags) read(args []string) error {
 			w.adding.Type = kind
 		}
 	}
-	if kinds != 1 {
+	switch {
+	case kinds == 0:
 		return use("A target is a webhook, a command or a relay.", "Give one of --url URL, -- CMD… and --relay.")
+	case kinds > 1:
+		return use("A target is one of a webhook, a command and a relay, and more were given.", "Give one of --url URL, -- CMD… and --relay.")
 	}
 	if len(args) > 0 {
-		w.adding.Command = args
+		if w.adding.Command, err = ownPath(args); err != nil {
+			return err
+		}
 	}
 	for _, h := range w.headers {
 		name, value, ok := strings.Cut(h, ":")
@@ -107,8 +117,37 @@ func (w *wakeFlags) read(args []string) error {
 		}
 		w.adding.Headers[strings.TrimSpace(name)] = strings.TrimSpace(value)
 	}
+	if n := w.adding.MaxAttempts; n < 0 || n > delivery.MaxMaxAttempts {
+		return use(fmt.Sprintf("--max-attempts is %d.", n), fmt.Sprintf("It is from 1 to %d.", delivery.MaxMaxAttempts))
+	}
+	for _, t := range []struct {
+		name        string
+		given       time.Duration
+		least, most time.Duration
+	}{
+		{"retry-delay", w.retryDelay, time.Millisecond, delivery.MaxRetryDelay},
+		{"timeout", w.timeout, 100 * time.Millisecond, delivery.MaxTimeout},
+		{"max-age", w.maxAge, time.Second, delivery.MaxMaxAge},
+	} {
+		if t.given != 0 && (t.given < t.least || t.given > t.most) {
+			return use(fmt.Sprintf("--%s is %s.", t.name, t.given), fmt.Sprintf("It is from %s to %s.", t.least, t.most))
+		}
+	}
 	w.adding.RetryDelaySeconds, w.adding.TimeoutSeconds, w.adding.MaxAgeSeconds = w.retryDelay.Seconds(), w.timeout.Seconds(), w.maxAge.Seconds()
 	return nil
+}
+
+// ownPath is a command whose program, where it is a path, is found from this folder: the
+// daemon is in another.
+func ownPath(words []string) ([]string, error) {
+	if !strings.Contains(words[0], "/") || filepath.IsAbs(words[0]) {
+		return words, nil
+	}
+	path, err := filepath.Abs(words[0])
+	if err != nil {
+		return nil, fault.New(fault.Invalid, "The folder that this command runs in is not there any more.").Hint("Write the program's absolute path.").Because(err)
+	}
+	return append([]string{path}, words[1:]...), nil
 }
 
 // tellSecret prints a target that was made or got a new secret, which is told only then.
@@ -124,6 +163,13 @@ func (a *app) tellSecret(t delivery.Object, err error) error {
 	if t.Secret != "" {
 		a.say("%s", own(t.Secret))
 		a.note("The second line is the secret with which its messages are signed. It is shown only once.")
+	}
+	if t.OldSecretUntil != "" {
+		a.note("The secret before it signs too until %s: change the receiver's before then.", own(t.OldSecretUntil))
+	}
+	a.note("It hears of %s: %s.", own(targetOf(t)), own(strings.Join(t.Events, ", ")))
+	if t.Type == delivery.KindRelay {
+		a.note("Its client polls: GET /v1/relay/poll?target_id=%s (docs/guide/wakes.md).", own(t.TargetID))
 	}
 	return nil
 }
@@ -193,7 +239,7 @@ func newWakeShowCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "show TARGET",
 		Short: "Show a target",
-		Args:  oneArg("a TARGET", "placet wake list shows the targets."),
+		Args:  oneArg("TARGET", "placet wake list shows the targets"),
 		RunE: a.ofTarget(func(ctx context.Context, d reached, targetID string) error {
 			t, err := d.GetWakeTarget(ctx, targetID)
 			return a.tellTarget(t, err)
@@ -216,15 +262,26 @@ func (a *app) tellTarget(t delivery.Object, err error) error {
 		{"type", own(t.Type)},
 		{"status", own(t.Status)},
 		{"because", p.foreign(t.Disabled)},
+		{"old secret", own(untilOr(t.OldSecretUntil))},
 		{"to", p.foreign(targetTo(t))},
 		{"name", p.foreign(t.Name)},
 		{"headers", p.foreign(strings.Join(t.Headers, ", "))},
 		{"hears of", own(targetOf(t))},
 		{"events", own(strings.Join(t.Events, ", "))},
+		{"attempts", own(fmt.Sprintf("at most %d, of %s each; the second after %s, given up after %s", t.MaxAttempts, secs(t.TimeoutSeconds), secs(t.RetryDelaySeconds), secs(t.MaxAgeSeconds)))},
 		{"added", own(t.CreatedAt + by(t.Principal))},
 	})
 	return nil
 }
+
+func untilOr(until string) string {
+	if until == "" {
+		return ""
+	}
+	return "signs too until " + until
+}
+
+func secs(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
 
 // ofTarget runs fn with a daemon and the whole id of the target that the argument begins.
 func (a *app) ofTarget(fn func(ctx context.Context, d reached, targetID string) error) func(*cobra.Command, []string) error {
@@ -247,26 +304,32 @@ func changing(run func(*cobra.Command, []string) error) func(*cobra.Command, []s
 	}
 }
 
-func (a *app) newWakeChange(word, short string, how func(*httpapi.Client, context.Context, string) (delivery.Object, error)) *cobra.Command {
+func (a *app) newWakeChange(word, short, done string, how func(*httpapi.Client, context.Context, string) (delivery.Object, error)) *cobra.Command {
 	return &cobra.Command{
-		Use: word + " TARGET", Short: short, Args: oneArg("a TARGET", "placet wake list shows the targets."),
+		Use: word + " TARGET", Short: short, Args: oneArg("TARGET", "placet wake list shows the targets"),
 		RunE: changing(a.ofTarget(func(ctx context.Context, d reached, targetID string) error {
 			t, err := how(d.Client, ctx, targetID)
-			return a.tellTarget(t, err)
+			if err != nil || a.json {
+				return a.tellTarget(t, err)
+			}
+			a.say("Wake target %s %s", own(t.TargetID), own(done))
+			return nil
 		})),
 	}
 }
 
 func newWakeRotateCommand(a *app) *cobra.Command {
 	var secret string
+	var endOld bool
 	c := &cobra.Command{
-		Use: "rotate TARGET", Short: "Give a webhook a new secret; both sign for a day", Args: oneArg("a TARGET", "placet wake list shows the targets."),
+		Use: "rotate TARGET", Short: "Give a webhook a new secret; both sign for a day", Args: oneArg("TARGET", "placet wake list shows the targets"),
 		RunE: changing(a.ofTarget(func(ctx context.Context, d reached, targetID string) error {
-			t, err := d.RotateWakeTarget(ctx, targetID, secret)
+			t, err := d.RotateWakeTarget(ctx, targetID, httpapi.Rotating{Secret: secret, EndOld: endOld})
 			return a.tellSecret(t, err)
 		})),
 	}
 	c.Flags().StringVar(&secret, "secret", "", "the new `SECRET`, whsec_ and base64 (default one is made)")
+	c.Flags().BoolVar(&endOld, "end-old", false, "do it although the secret before the present one still signs: it ends at once")
 	return c
 }
 
