@@ -6,15 +6,6 @@ import (
 	"github.com/placet-dev/placet/event"
 )
 
-// eventOf reads a delivery's event; nil: its root was cleaned up.
-func eventOf(tx Tx, d Delivery) (*event.Event, error) {
-	es, err := tx.Events(event.Query{Stream: d.Stream, After: d.StreamSeq - 1, Limit: 1})
-	if err != nil || len(es) == 0 || es[0].StreamSeq != d.StreamSeq {
-		return nil, err
-	}
-	return &es[0], nil
-}
-
 // tried is what came of a claim.
 type tried struct {
 	next  Delivery

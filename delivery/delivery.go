@@ -158,6 +158,8 @@ type Tx interface {
 	Moot(after string, limit int) ([]Delivery, error)
 	// Overaged lists open ones that nobody has claimed and that are to be given up.
 	Overaged(now time.Time, limit int) ([]Delivery, error)
+	// EventsOf reads the event of each; nil: its root was cleaned up.
+	EventsOf(ds []Delivery) ([]*event.Event, error)
 	// Settled reports whether what an event asked people for is settled, or waited for by
 	// nobody any more.
 	Settled(subject string) (bool, error)

@@ -173,12 +173,11 @@ func (k Desk) claim(ctx context.Context, p Polling) (got []Polled, moved bool, e
 		if err != nil {
 			return err
 		}
-		told, tokens := make([]*event.Event, len(ds)), make([]string, len(ds))
-		for i, d := range ds {
-			if told[i], err = eventOf(tx, d); err != nil {
-				return err
-			}
+		told, err := tx.EventsOf(ds)
+		if err != nil {
+			return err
 		}
+		tokens := make([]string, len(ds))
 		all, err := claimAll(tx, ds, told, func(i int) Claim {
 			tokens[i] = newLeaseToken()
 			return Claim{Target: t, Owner: p.Holder, Lease: p.Lease, Token: hashOf(tokens[i])}

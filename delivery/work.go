@@ -175,14 +175,8 @@ func (w *work) offer(tx Tx, targetID string, taken int) (o offer, err error) {
 	if o.ds, err = tx.DueOf(t, tx.Now(), room); err != nil {
 		return o, err
 	}
-	for _, d := range o.ds {
-		e, err := eventOf(tx, d)
-		if err != nil {
-			return o, err
-		}
-		o.es = append(o.es, e)
-	}
-	return o, nil
+	o.es, err = tx.EventsOf(o.ds)
+	return o, err
 }
 
 // badFor is how long a target is left alone whose records cannot be read.

@@ -153,6 +153,8 @@ type Rows interface {
 	ClaimsEnded(now time.Time, limit int) ([]delivery.Delivery, error)
 	Moot(after string, limit int) ([]delivery.Delivery, error)
 	Overaged(now time.Time, limit int) ([]delivery.Delivery, error)
+	// EventsOf reads the event of each; nil: its root was cleaned up.
+	EventsOf(ds []delivery.Delivery) ([]*event.Event, error)
 	Settled(subject string) (bool, error)
 
 	// Count reads a counter and, in a write transaction, locks it; Add changes one by n.

@@ -52,6 +52,7 @@ func TestPlans(t *testing.T) {
 		{"a target's deliveries", selectDeliveries + ` WHERE space = ? AND target_id = ? AND id < ? ORDER BY id DESC LIMIT +?`, "delivery_of"},
 		{"a stream's deliveries", selectDeliveries + ` WHERE space = ? AND seq IN (SELECT event.seq FROM event WHERE event.stream = ?) AND id < ? ORDER BY id DESC LIMIT +?`, "(stream=? sqlite_autoindex_delivery_2 (seq=?"},
 		{"attempts", deliveryAttemptsSQL, "PRIMARY (id=?"},
+		{"events of deliveries", eventsOfSQL[16], "event USING INTEGER PRIMARY tombstone"},
 		{"deliveries that change alike", `UPDATE delivery SET version = version + 1, status = ?, ended_at = ? WHERE ` + alikeStood[16], "(id=?"},
 		{"a job's attempts to delete", deleteOfJobSQL[0], "(stream=? (seq=? (delivery_id=?"},
 		{"a job's deliveries to delete", deleteOfJobSQL[1], "(stream=? (seq=?"},

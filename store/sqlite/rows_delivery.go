@@ -179,25 +179,35 @@ func (x rows) updateDelivery(prev delivery.Delivery, ch delivery.Change) (bool, 
 	return u.run(x)
 }
 
-// mostAlike is how many rows one statement changes.
+// mostAlike is how many rows one statement takes.
 const mostAlike = 64
 
-// alikeStood is for up to so many rows: there are few such statements, since one with room
-// for more names the last row again.
-var alikeStood = func() map[int]string {
+// upTo makes a statement for each of some numbers of rows, up to so many: few are enough,
+// since one with room for more names the last row again.
+func upTo(most int, before, after string) map[int]string {
 	m := map[int]string{}
-	for n := 1; n <= mostAlike; n *= 2 {
-		m[n] = `version = ? AND +status = ? AND fence = ? AND epoch = ? AND id IN (?` + strings.Repeat(`, ?`, n-1) + `) RETURNING id`
+	for n := 1; n <= most; n *= 2 {
+		m[n] = before + `(?` + strings.Repeat(`, ?`, n-1) + `)` + after
 	}
 	return m
-}()
+}
+
+// roomFor is the least of those numbers that is enough for n.
+func roomFor(n int) int {
+	room := 1
+	for room < n {
+		room *= 2
+	}
+	return room
+}
+
+// The sign before status keeps the statement from being prepared anew for each value, in
+// case an index of that status alone would do.
+var alikeStood = upTo(mostAlike, `version = ? AND +status = ? AND fence = ? AND epoch = ? AND id IN `, ` RETURNING id`)
 
 // updateAlike runs u for some of prev, and notes which were as expected.
 func (x rows) updateAlike(u *update, prev []delivery.Delivery, some []int, won []bool) error {
-	n := 1
-	for n < len(some) {
-		n *= 2
-	}
+	n := roomFor(len(some))
 	first := prev[some[0]]
 	u.where(alikeStood[n], first.Version, string(first.Status), first.Fence, first.Epoch)
 	for i := range n {
@@ -316,6 +326,33 @@ func (x rows) Moot(after string, limit int) ([]delivery.Delivery, error) {
 		return asked, err
 	}
 	return x.deliveries(removedSQL, limit)
+}
+
+var eventsOfSQL = upTo(mostAlike, `SELECT `+eventColumns+` FROM event WHERE seq IN `,
+	` AND NOT EXISTS (SELECT 1 FROM tombstone WHERE tombstone.stream = event.stream)`)
+
+func (x rows) EventsOf(ds []delivery.Delivery) ([]*event.Event, error) {
+	es := make([]*event.Event, len(ds))
+	for from := 0; from < len(ds); from += mostAlike {
+		some := ds[from:min(from+mostAlike, len(ds))]
+		n := roomFor(len(some))
+		args := make([]any, n)
+		for i := range args {
+			args[i] = some[min(i, len(some)-1)].EventSeq
+		}
+		if err := x.h.query(eventsOfSQL[n], args, func(r row) error {
+			e := scanEvent(r)
+			for i, d := range some {
+				if d.EventSeq == e.Seq {
+					es[from+i] = &e
+				}
+			}
+			return nil
+		}); err != nil {
+			return nil, err
+		}
+	}
+	return es, nil
 }
 
 func (x rows) Settled(subject string) (settled bool, err error) {

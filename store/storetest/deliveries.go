@@ -21,6 +21,7 @@ func deliveries(t *testing.T, b Backend) {
 	cases(t, b, map[string]func(*world){
 		"read back":    deliveryReadBack,
 		"guard":        deliveryGuard,
+		"several":      deliveriesAtOnce,
 		"order":        deliveryOrder,
 		"unordered":    deliveryUnordered,
 		"out of order": deliveryOutOfOrder,
@@ -218,6 +219,74 @@ func deliveryGuard(w *world) {
 			})
 		}
 		w.same(before, w.look())
+	}
+}
+
+// deliveriesAtOnce: of several that are written together each is guarded by itself, and
+// each that is won stands as if it had been written alone.
+func deliveriesAtOnce(w *world) {
+	t := relay("")
+	t.Unordered = true
+	j, _ := w.lanes(t, 0)
+	w.pauses(j, 70) // more than one statement takes
+	again := w.ends(t, w.claims(t, w.deliveriesOf(t)[3].ID), delivery.Failed)
+	w.until(again.Due)
+	prev := w.deliveriesOf(t)
+	stale := map[int]func(*delivery.Delivery){
+		0: func(d *delivery.Delivery) { d.Version++ }, 5: func(d *delivery.Delivery) { d.Status = delivery.Retrying },
+		9: func(d *delivery.Delivery) { d.Fence++ }, 20: func(d *delivery.Delivery) { d.Epoch++ }, 40: func(d *delivery.Delivery) { d.ID = "dlv_none" },
+		69: func(d *delivery.Delivery) { *d = prev[68] }, // twice
+	}
+	for i, change := range stale {
+		change(&prev[i])
+	}
+	var want []delivery.Delivery
+	for round, command := range []func(i int, d delivery.Delivery) delivery.Command{
+		func(i int, _ delivery.Delivery) delivery.Command {
+			c := delivery.Claim{Target: t, Owner: fmt.Sprint("host/", i/30), Lease: time.Hour, Epoch: 1}
+			if i%10 == 0 {
+				c.Token = []byte{byte(i)}
+			}
+			return c
+		},
+		func(i int, d delivery.Delivery) delivery.Command {
+			o := delivery.Outcome{Result: delivery.Arrived, Status: 200 + i%2}
+			if i%7 == 0 {
+				o = delivery.Outcome{Result: delivery.Failed, Message: "why"}
+			}
+			return delivery.Settle{Target: t, Fence: d.Fence, Outcome: o}
+		},
+	} {
+		var won []bool
+		w.write(func(tx store.Tx) (err error) {
+			want = nil
+			var chs []delivery.Change
+			for i, d := range prev {
+				ch, err := d.Step(command(i, d), tx.Now())
+				if err != nil {
+					return fmt.Errorf("%d: %w", i, err)
+				}
+				chs, want = append(chs, ch), append(want, ch.Next)
+			}
+			won, err = tx.PutDeliveries(prev, chs)
+			return err
+		})
+		var kept []delivery.Delivery
+		for i, d := range want {
+			if _, lost := stale[i]; won[i] == (lost && round == 0) {
+				w.Errorf("round %d: number %d was written: %t", round, i, won[i])
+			}
+			if won[i] {
+				w.same(d, w.delivery(d.ID))
+				kept = append(kept, d)
+			}
+		}
+		prev = kept
+		CheckInvariants(w.T, w.s)
+	}
+	es := read(w, func(tx store.Tx) ([]*event.Event, error) { return tx.EventsOf(prev) })
+	for i, e := range es {
+		w.same([]any{prev[i].Stream, prev[i].StreamSeq, prev[i].EventSeq}, []any{e.Stream, e.StreamSeq, e.Seq})
 	}
 }
 

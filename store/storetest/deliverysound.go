@@ -159,7 +159,7 @@ func (k *checker) ofEvent(d delivery.Delivery) {
 		return
 	}
 	i := int(d.StreamSeq - es[0].StreamSeq)
-	if i >= len(es) || es[i].Type != d.EventType || es[i].Subject != d.Subject || es[i].Space != d.Space || !es[i].At.Equal(d.CreatedAt) {
+	if i >= len(es) || es[i].Type != d.EventType || es[i].Subject != d.Subject || es[i].Space != d.Space || es[i].Seq != d.EventSeq || !es[i].At.Equal(d.CreatedAt) {
 		k.fault(d.ID, "event %d of %s is another one", d.StreamSeq, d.Stream)
 	}
 	told := 0
