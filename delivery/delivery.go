@@ -131,6 +131,8 @@ type Tx interface {
 	Targets(q TargetQuery) ([]Target, error)
 	// PutTarget is guarded by prev's version: [ErrMoved].
 	PutTarget(prev, next Target) error
+	// DropTarget deletes a removed target that nothing was ever for.
+	DropTarget(id string) error
 
 	// Delivery reads one. [ErrNotFound].
 	Delivery(id string) (Delivery, error)

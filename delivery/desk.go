@@ -58,10 +58,20 @@ func (k Desk) Add(ctx context.Context, stream, principal string, a Adding, stays
 // Remove takes a target away: nothing more is sent to it, and what was not sent is
 // dropped. [ErrNotFound].
 func (k Desk) Remove(ctx context.Context, id string) (Target, error) {
-	return k.change(ctx, id, func(tx Tx, t *Target) error {
-		t.RemovedAt = tx.Now()
-		return nil
+	var t Target
+	err := txn.Update(ctx, k.Store, func(tx Tx) error {
+		prev, err := k.target(tx, id)
+		if err != nil {
+			return err
+		}
+		t = prev
+		t.RemovedAt, t.Version = tx.Now(), prev.Version+1
+		if err := tx.PutTarget(prev, t); err != nil {
+			return err
+		}
+		return tx.DropTarget(id)
 	})
+	return t, err
 }
 
 // Enable puts a disabled target in use again. One that is in use stays so. Errors:

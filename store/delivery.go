@@ -90,6 +90,11 @@ func (t *tx) PutTarget(prev, next delivery.Target) (err error) {
 	return err
 }
 
+func (t *tx) DropTarget(id string) (err error) {
+	defer t.note(&err)
+	return t.Rows.DropTarget(id)
+}
+
 func (t *tx) PutDelivery(prev delivery.Delivery, ch delivery.Change) (bool, error) {
 	won, err := t.PutDeliveries([]delivery.Delivery{prev}, []delivery.Change{ch})
 	return err == nil && won[0], err

@@ -134,6 +134,8 @@ type Rows interface {
 	InsertTarget(t delivery.Target) error
 	// UpdateTarget is guarded by prev's version; false: another writer won.
 	UpdateTarget(prev, next delivery.Target) (bool, error)
+	// DropTarget deletes a removed target that nothing was ever for.
+	DropTarget(id string) error
 	// InsertDelivery writes a new one, due at once unless it is ordered and an earlier
 	// ordered one of its target and stream has not come to an end.
 	InsertDelivery(d delivery.Delivery) error

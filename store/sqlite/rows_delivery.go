@@ -32,9 +32,11 @@ const (
 		UNION ALL SELECT id, fence, owner, try_at, try_ended, try_outcome, try_status, try_message FROM delivery WHERE id = ?1 AND fence > 0 ORDER BY 2`
 	asItStood = `id = ? AND version = ? AND status = ? AND fence = ? AND epoch = ?`
 
-	// Those that have arrived are not counted: they are all the rest.
+	// Those that have arrived are not counted: they are all the rest. What was given up of
+	// a target that was removed concerns nobody.
 	countDeliveriesSQL = `SELECT status, count(*) FROM delivery WHERE ` + isOpen + ` AND space = ?1 GROUP BY status
-		UNION ALL SELECT status, count(*) FROM delivery WHERE space = ?1 AND (status = 'dead' OR status = 'dropped') GROUP BY status`
+		UNION ALL SELECT status, count(*) FROM delivery WHERE space = ?1 AND (status = 'dead' OR status = 'dropped')
+			AND NOT EXISTS (SELECT 1 FROM wake_target AS t WHERE t.id = delivery.target_id AND t.removed_at IS NOT NULL) GROUP BY status`
 	settledSQL = `SELECT status <> 'pending' OR open = 0 FROM decision WHERE id = ?`
 )
 

@@ -18,6 +18,8 @@ const (
 		max_attempts = ?, retry_delay = ?, timeout = ?, max_age = ?, unordered = ?, disabled_at = ?, disabled = ?, removed_at = ?, version = version + 1
 		WHERE id = ? AND version = ?`
 
+	dropTargetSQL = `DELETE FROM wake_target WHERE id = ? AND removed_at IS NOT NULL AND NOT EXISTS (SELECT 1 FROM delivery WHERE delivery.target_id = wake_target.id)`
+
 	inUse          = ` AND disabled_at IS NULL AND removed_at IS NULL`
 	countGlobalSQL = `SELECT count(*) FROM wake_target WHERE space = ? AND stream = ''` + inUse
 	countOfSQL     = `SELECT count(*) FROM wake_target WHERE space = ? AND stream = ?` + inUse
@@ -202,6 +204,11 @@ func (x rows) UpdateTarget(prev, t delivery.Target) (bool, error) {
 	}
 	return x.one(updateTargetSQL, t.Name, events, t.URL, headers, command, t.Secret, t.OldSecret, t.OldUntil,
 		t.MaxAttempts, micros(t.RetryDelay), micros(t.Timeout), micros(t.MaxAge), t.Unordered, t.DisabledAt, t.Disabled, t.RemovedAt, prev.ID, prev.Version)
+}
+
+func (x rows) DropTarget(id string) error {
+	_, err := x.h.exec(dropTargetSQL, id)
+	return err
 }
 
 func (x rows) CountTargets(space, stream string) (global, ofStream, most int64, err error) {

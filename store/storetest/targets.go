@@ -25,6 +25,7 @@ func targets(t *testing.T, b Backend) {
 		"not in use":           targetsNotInUse,
 		"at most so many":      targetsAtMost,
 		"of the ended":         targetsOfTheEnded,
+		"leave nothing":        targetsLeaveNothing,
 		"with its root":        targetWithItsRoot,
 		"behind what was told": targetBehindEvents,
 		"other handle":         targetOnOtherHandle,
@@ -584,4 +585,34 @@ func targetsOfEarlierLife(w *world) {
 	tell()
 	w.same([]string{"paused 3"}, w.heard(again.ID))
 	CheckInvariants(w.T, w.s)
+}
+
+// targetsLeaveNothing: one that is removed before anything was for it leaves no row; any
+// other stays, for who looks at its deliveries.
+func targetsLeaveNothing(w *world) {
+	desk := w.wakeDesk()
+	j := queuedJob()
+	w.insertJob(j)
+	add := func() delivery.Target {
+		t, err := desk.Add(w.ctx, j.Stream(), "ana", delivery.Adding{Type: delivery.KindRelay, Events: []string{string(event.JobPaused)}}, nil)
+		if err != nil {
+			w.Fatal(err)
+		}
+		return t
+	}
+	used := add()
+	w.write(func(tx store.Tx) error { return tx.Append(j.Stream(), tells(event.JobPaused, j, nil)) })
+	unused := add()
+	for _, t := range []delivery.Target{used, unused} {
+		if got, err := desk.Remove(w.ctx, t.ID); err != nil || got.RemovedAt.IsZero() {
+			w.Errorf("%+v %v", got, err)
+		}
+		if _, err := desk.Target(w.ctx, t.ID); !errors.Is(err, delivery.ErrNotFound) {
+			w.Errorf("it is there still: %v", err)
+		}
+	}
+	w.same(used.ID, w.target(used.ID).ID)
+	if _, err := try(w, func(tx store.Tx) (delivery.Target, error) { return tx.Target(unused.ID) }); !errors.Is(err, delivery.ErrNotFound) {
+		w.Errorf("its row is there still: %v", err)
+	}
 }
