@@ -13,8 +13,8 @@ import (
 // Limits of a dispatcher's work, unless its configuration says otherwise.
 const (
 	DefaultAtOnce    = 1024 // attempts under way
-	DefaultPerTarget = 32   // of them to one target
-	claimsAtOnce     = 32   // in one transaction, so that others can write soon
+	DefaultPerTarget = 64   // of them to one target
+	claimsAtOnce     = 64   // in one transaction, so that others can write soon
 	settlesAtOnce    = 64   // in the same
 	targetsAtOnce    = 64   // looked at in one
 	lookAgain        = time.Second

@@ -24,7 +24,7 @@ import (
 
 const (
 	producers       = 16
-	streamsEach     = 64 // of a producer
+	streamsEach     = 16 // of a producer
 	sinkTargets     = 100
 	webhooksSent    = 1000
 	deliverRate     = 10_000
@@ -144,6 +144,11 @@ func (d *deliverer) arrived(ctx context.Context, n int64) error {
 func deliveries(ctx context.Context, b *bench) error {
 	b.title("deliveries: %d producers, one event a commit, delivered to a sink in this process (targets: %d/s, p99 of the commit under %s)",
 		producers, deliverRate, deliverCommit)
+	floor, err := b.floorRate(ctx)
+	if err != nil {
+		return err
+	}
+	b.line("%-13s %7.0f/s: two plain rows a transaction", "floor:", floor)
 	all := func(int64) string { return "all" }
 	for _, t := range []struct {
 		name    string
@@ -157,12 +162,28 @@ func deliveries(ctx context.Context, b *bench) error {
 		if err != nil {
 			return err
 		}
-		b.line("%-13s %7.0f/s; commit p50 %s, p99 %s", t.name+":", rate, micro(took[len(took)/2]), micro(took[len(took)*99/100]))
+		b.line("%-13s %7.0f/s, %.2f of the floor; commit p50 %s, p99 %s", t.name+":", rate, rate/floor, micro(took[len(took)/2]), micro(took[len(took)*99/100]))
 	}
 	if err := b.oneDead(ctx); err != nil {
 		return err
 	}
 	return b.toWebhook(ctx)
+}
+
+// floorRate is how many transactions of two plain rows as many producers commit.
+func (b *bench) floorRate(ctx context.Context) (float64, error) {
+	f, err := openFloor(ctx, b.path("deliver-floor.db"))
+	if err != nil {
+		return 0, err
+	}
+	defer f.world.store.Close()
+	var s sample
+	for range producingRounds {
+		if err := s.turn(ctx, producers, producingFor/3, f.once); err != nil {
+			return 0, err
+		}
+	}
+	return s.rate(), nil
 }
 
 // commitAndDeliver is the median rate over some rounds, from the first commit to the
