@@ -151,11 +151,16 @@ func (e *endpoint) readIPv6(text string) error {
 // permit refuses what this process may not reach, as it is set up.
 func (c *Channel) permit(e endpoint) error {
 	if e.url.Scheme == "http" && !e.loopback && !c.allowHTTP {
-		return refused("has to start with https://; http:// is for localhost, 127.0.0.0/8 and [::1]")
+		return refused("has to start with https://; http:// is for localhost, 127.0.0.0/8 and [::1]").
+			Hint("Whoever runs the daemon can allow it: placet serve --wake-http.")
 	}
 	if e.addr.IsValid() {
 		if err := c.judgeFor(e, e.addr); err != nil {
-			return refused("leads to %s, which is %s; that is not allowed here", e.host, judge(e.addr).what)
+			no := refused("leads to %s, which is %s; that is not allowed here", e.host, judge(e.addr).what)
+			if judge(e.addr).reach == private {
+				no = no.Hint("Whoever runs the daemon can allow it: placet serve --wake-private.")
+			}
+			return no
 		}
 	}
 	return nil
