@@ -129,9 +129,9 @@ func (k Desk) change(ctx context.Context, id string, how func(Tx, *Target) error
 // MaxBy bounds who wants a delivery tried again, in characters.
 const MaxBy = 200
 
-// Retry tries a dead delivery again, out of its order. by is text of 1 to [MaxBy]
-// characters. Errors: [ErrUsage], [ErrNotFound], [ErrState] where it is not dead or its
-// target is not in use.
+// Retry tries a dead delivery again, out of its order, or one that is retrying at once, in
+// its order. by is text of 1 to [MaxBy] characters. Errors: [ErrUsage], [ErrNotFound],
+// [ErrState] where it has not failed or its target is not in use.
 func (k Desk) Retry(ctx context.Context, id, by string) (d Delivery, err error) {
 	if n := utf8.RuneCountInString(by); n == 0 || n > MaxBy || !txn.IsText(by) {
 		return d, ErrUsage.Say("Who wants it tried again is text of 1 to %d characters.", MaxBy)

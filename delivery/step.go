@@ -46,7 +46,7 @@ type GiveUp struct{}
 // Drop gives up a delivery that nobody has claimed.
 type Drop struct{ Message string }
 
-// Retry tries a dead one again, at a person's word.
+// Retry tries a dead one again, at a person's word, or one that is retrying at once.
 type Retry struct {
 	Target Target
 	By     string
@@ -209,12 +209,16 @@ type droppedPayload struct {
 
 func (d Delivery) retry(c Retry, now time.Time) (Change, error) {
 	switch {
-	case d.Status != Dead:
-		return Change{}, d.errState("is tried again only once it is dead")
+	case d.Status != Dead && d.Status != Retrying:
+		return Change{}, d.errState("is tried again only once it has failed")
 	case !c.Target.RemovedAt.IsZero():
 		return Change{}, ErrState.Say("Its target %s was removed: nobody is told of it any more.", d.TargetID)
 	case !c.Target.InUse():
 		return Change{}, ErrState.Say("Its target %s is not in use.", d.TargetID).Hint("Put it in use again: placet wake enable %s.", d.TargetID)
+	}
+	if d.Status == Retrying { // in its order, and with the attempts that it has left
+		d.Due = now
+		return Change{Next: d}, nil
 	}
 	next := d.waiting(Retrying, now, "Tried again by "+c.By+".")
 	next.Ordered, next.OutOfOrder = false, true

@@ -78,7 +78,8 @@ func (c *Client) DeliveryAttempts(ctx context.Context, id string) (l DeliveryAtt
 	return l, c.Do(ctx, http.MethodGet, at("deliveries", id, "attempts"), nil, &l)
 }
 
-// RetryDelivery tries a dead delivery again, out of its order.
+// RetryDelivery tries a dead delivery again, out of its order, or one that is retrying at
+// once.
 func (c *Client) RetryDelivery(ctx context.Context, id, by string) (d delivery.DeliveryObject, err error) {
 	return d, c.Do(ctx, http.MethodPost, at("deliveries", id, "retry"), By{by}, &d)
 }

@@ -89,7 +89,7 @@ func (s *Server) registerDeliveries() {
 	add(s, route{method: get, path: "/v1/deliveries/{id}/attempts", id: "listDeliveryAttempts", summary: "All tries at a delivery, oldest first", jobs: true}, s.deliveryAttempts)
 	add(s, route{
 		method: post, path: "/v1/deliveries/{id}/retry", id: "retryDelivery", scopes: agentsAndOps, jobs: true,
-		summary: "Try a dead delivery again, out of its order", shape: `{"by":"ana"}, or nothing`,
+		summary: "Try a dead delivery again, out of its order, or one that is retrying at once", shape: `{"by":"ana"}, or nothing`,
 	}, s.retryDelivery)
 }
 

@@ -108,5 +108,6 @@ func TestRetryIsChecked(t *testing.T) {
 		w.want(w.do("agent", "POST", "/v1/deliveries/"+s.dead+"/retry", `{"by":"`+by+`"}`), 400)
 	}
 	w.want(w.do("agent", "POST", "/v1/deliveries/"+s.dead+"/retry", `{"by":"`+strings.Repeat("é", 200)+`"}`), 200, "status", "retrying")
-	w.want(w.do("agent", "POST", "/v1/deliveries/"+s.dead+"/retry", ""), 409, "reason", "delivery_state")
+	w.want(w.do("agent", "POST", "/v1/deliveries/"+s.dead+"/retry", ""), 200, "status", "retrying")
+	w.want(w.do("agent", "POST", "/v1/deliveries/"+s.fetched+"/retry", ""), 409, "reason", "delivery_state")
 }

@@ -111,7 +111,7 @@ func newDeliveryRetryCommand(a *app) *cobra.Command {
 	var who string
 	c := &cobra.Command{
 		Use:   "retry DELIVERY",
-		Short: "Try a dead delivery again, out of its order",
+		Short: "Try a dead delivery again, out of its order, or one that is retrying at once",
 		Args:  oneArg("DELIVERY", "placet deliveries --status dead lists them"),
 		RunE: changing(a.ofDelivery(func(ctx context.Context, d reached, deliveryID string) error {
 			one, err := d.RetryDelivery(ctx, deliveryID, who)
