@@ -686,3 +686,32 @@ func TestTurns(t *testing.T) {
 		t.Errorf("the last target's first came as number %d: %v", last, first)
 	}
 }
+
+// What is known of a target that fails is kept while something is sent to it, and for as
+// long as its next try may be away; not for ever, since it may be there no more.
+func TestFailingIsForgotten(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	s := w.root()
+	target := w.add(s, func(a *delivery.Adding) { a.RetryDelaySeconds = 3600 })
+	goOn := make(chan struct{})
+	w.sink.then(func(context.Context, delivery.Message) delivery.Outcome {
+		<-goOn
+		return delivery.Outcome{Result: delivery.Failed, Message: "It is down."}
+	})
+	d, stop := w.dispatch(w.s)
+	w.tell(s, event.JobPaused, 1)
+	w.until(1)
+	if n := d.Forget(0); n != 1 {
+		t.Errorf("while something is sent to it: %d known", n)
+	}
+	close(goOn)
+	w.becomes(w.one(target.ID).ID, delivery.Retrying)
+	stop()
+	if n := d.Forget(time.Hour); n != 1 {
+		t.Errorf("right after: %d known", n)
+	}
+	if n := d.Forget(0); n != 0 {
+		t.Errorf("when it was long ago: %d known", n)
+	}
+}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -53,7 +54,7 @@ again with placet deliveries retry.`,
 func (a *app) listDeliveries(ctx context.Context, d reached, q httpapi.DeliveryQuery) error {
 	q.Limit = listedAtOnce
 	t := a.table("id", "status", "made", "event", "attempts", "to", "")
-	dead := ""
+	dead, to := "", targetNames{}
 	for {
 		l, err := d.Deliveries(ctx, q)
 		if err != nil {
@@ -67,7 +68,7 @@ func (a *app) listDeliveries(ctx context.Context, d reached, q httpapi.DeliveryQ
 			if one.Status == delivery.Dead && dead == "" {
 				dead = one.DeliveryID
 			}
-			t.row(one.DeliveryID, string(one.Status), ago(time.Now(), one.CreatedAt), string(one.Type), fmt.Sprint(one.Attempts), one.TargetID, startOf(a.line(one.Message), 60))
+			t.row(one.DeliveryID, string(one.Status), ago(time.Now(), one.CreatedAt), string(one.Type), fmt.Sprint(one.Attempts), to.of(ctx, a, d, one.TargetID), startOf(a.line(one.Message), 60))
 		}
 		if q.After = l.Next; q.After == "" {
 			break
@@ -78,6 +79,21 @@ func (a *app) listDeliveries(ctx context.Context, d reached, q httpapi.DeliveryQ
 		a.note("Try a dead one again: %s", own(a.withGlobals("deliveries", "retry", dead)))
 	}
 	return nil
+}
+
+// targetNames are names of targets, by their ids.
+type targetNames map[string]string
+
+// of is what people call the target: its name, or where it sends; of one that cannot be
+// read, its id.
+func (ns targetNames) of(ctx context.Context, a *app, d reached, targetID string) string {
+	if _, known := ns[targetID]; !known {
+		ns[targetID] = targetID
+		if t, err := d.GetWakeTarget(ctx, targetID); err == nil {
+			ns[targetID] = startOf(a.line(cmp.Or(t.Name, targetTo(t), targetID)), 48)
+		}
+	}
+	return ns[targetID]
 }
 
 // ofDelivery runs fn with a daemon and the whole id of the delivery that the argument begins.

@@ -195,7 +195,7 @@ func newWakeListCommand(a *app) *cobra.Command {
 
 func (a *app) listTargets(ctx context.Context, d reached, q httpapi.WakeTargetQuery) error {
 	q.Limit = listedAtOnce
-	t := a.table("id", "type", "status", "to", "events", "of")
+	t := a.table("id", "name", "type", "status", "to", "events", "of")
 	for {
 		l, err := d.WakeTargets(ctx, q)
 		if err != nil {
@@ -206,7 +206,7 @@ func (a *app) listTargets(ctx context.Context, d reached, q httpapi.WakeTargetQu
 				a.emitMasked(encode(w))
 				continue
 			}
-			t.row(w.TargetID, string(w.Type), w.Status, startOf(targetTo(w), 48), startOf(strings.Join(w.Events, ", "), 48), targetOf(w))
+			t.row(w.TargetID, startOf(a.line(w.Name), 24), string(w.Type), w.Status, startOf(a.line(targetTo(w)), 48), startOf(strings.Join(w.Events, ", "), 48), targetOf(w))
 		}
 		if q.After = l.Next; q.After == "" {
 			break
@@ -224,7 +224,7 @@ func targetTo(w delivery.Object) string {
 	case len(w.Command) > 0:
 		return strings.Join(w.Command, " ")
 	}
-	return w.Name
+	return ""
 }
 
 // targetOf says what a target hears of.

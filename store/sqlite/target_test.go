@@ -71,6 +71,61 @@ func TestUnreadableTargetStopsNothing(t *testing.T) {
 	}
 }
 
+// What an open store remembers of its targets is of one life: after a restore it asks
+// anew, although as many changes of targets were made in the life that now goes on.
+func TestTargetsOfAnotherLife(t *testing.T) {
+	t.Parallel()
+	ctx, dir := t.Context(), t.TempDir()
+	path, backup := filepath.Join(dir, "placet.db"), filepath.Join(dir, "backup.db")
+	st, err := Open(ctx, path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { st.Close() })
+	desk := delivery.Desk{Store: st, Space: event.MainSpace}
+	j := job.Job{ID: id.New(id.Job), Space: event.MainSpace, Spec: job.Spec{Shell: "true"}, Status: job.Queued, Paused: true, ExitCode: -1, CreatedAt: time.Now(), Version: 1}
+	if err := txn.Update(ctx, st, func(tx store.Tx) error { return tx.InsertJob(job.Change{Next: j}) }); err != nil {
+		t.Fatal(err)
+	}
+	add := func(d delivery.Desk) delivery.Target {
+		added, err := d.Add(ctx, "", "ana", delivery.Adding{Type: delivery.KindRelay, Events: []string{"paused"}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return added
+	}
+	tell := func() {
+		paused := event.New(event.JobPaused, j.ID, "ana", struct{}{})
+		if err := txn.Update(ctx, st, func(tx store.Tx) error { return tx.Append(j.Stream(), paused) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := Backup(ctx, path, backup); err != nil {
+		t.Fatal(err)
+	}
+	before := add(desk)
+	tell()
+	if n := deliveriesTo(ctx, t, st, before.ID); n != 1 {
+		t.Fatalf("before the restore %d were made", n)
+	}
+	if err := Restore(ctx, path, backup); err != nil {
+		t.Fatal(err)
+	}
+	other, err := Open(ctx, path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { other.Close() })
+	after := add(delivery.Desk{Store: other, Space: event.MainSpace})
+	tell()
+	if n := deliveriesTo(ctx, t, st, after.ID); n != 1 {
+		t.Errorf("the target of the restored store got %d", n)
+	}
+	if n := deliveriesTo(ctx, t, st, before.ID); n != 0 {
+		t.Errorf("one that is not in it got %d", n)
+	}
+}
+
 func deliveriesTo(ctx context.Context, t *testing.T, st *store.Store, targetID string) int {
 	t.Helper()
 	n := 0
