@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -207,23 +206,45 @@ func keepToken(ctx context.Context, st *store.Store, path string, n token.New) (
 // maxSocketPath is what a socket's address has room for everywhere.
 const maxSocketPath = 100
 
+// socket is a listener at path.
+type socket struct {
+	*net.UnixListener
+	path string
+}
+
+func (s socket) Close() error {
+	err := s.UnixListener.Close()
+	if err == nil { // not a second time: by then it may be another daemon's
+		_ = os.Remove(s.path) // what is left the next one replaces
+	}
+	return err
+}
+
 // listenSocket listens where only the store's user reaches. The lock is held, so what
-// lies there is nobody's.
+// lies there is nobody's. The socket is made in a folder that nobody else can enter, and
+// comes to its place when nobody else can connect any more: the umask, which would do
+// the same, is the whole process's.
 func (h Home) listenSocket() (net.Listener, error) {
 	path := h.Socket()
 	if len(path) > maxSocketPath {
 		return nil, fmt.Errorf("the path %s is too long for a socket", path)
 	}
-	if fi, err := os.Lstat(path); err == nil && fi.Mode()&fs.ModeSocket != 0 {
-		if err := os.Remove(path); err != nil {
-			return nil, err
-		}
+	if fi, err := os.Lstat(path); err == nil && fi.Mode()&fs.ModeSocket == 0 {
+		return nil, fmt.Errorf("%s is there, and is not a socket", path)
 	}
-	before := syscall.Umask(0o177) // there is no moment in which others could connect
-	l, err := net.Listen("unix", path)
-	syscall.Umask(before)
+	dir := path + "d" // short: the address in it has hardly more room
+	defer os.RemoveAll(dir)
+	if err := errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o700)); err != nil {
+		return nil, err
+	}
+	hidden := filepath.Join(dir, "s")
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Net: "unix", Name: hidden})
 	if err != nil {
 		return nil, err
 	}
-	return l, os.Chmod(path, 0o600)
+	l.SetUnlinkOnClose(false)
+	if err := errors.Join(os.Chmod(hidden, 0o600), os.Rename(hidden, path)); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return socket{l, path}, nil
 }
