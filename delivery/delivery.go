@@ -153,13 +153,17 @@ type Tx interface {
 	DueTargets(now time.Time, after string, limit int) (ids []string, at string, next time.Time, err error)
 	// DueOf lists what of a target may be claimed, what has been due longest first.
 	DueOf(t Target, now time.Time, limit int) ([]Delivery, error)
-	// ClaimsEnded lists those whose lease has ended.
-	ClaimsEnded(now time.Time, limit int) ([]Delivery, error)
-	// Moot lists open ones that nobody has claimed and that nobody needs any more: what
-	// they ask for is settled, or their target was removed.
-	Moot(after string, limit int) ([]Delivery, error)
-	// Overaged lists open ones that nobody has claimed and that are to be given up.
-	Overaged(now time.Time, limit int) ([]Delivery, error)
+	// ClaimsEnded lists those whose lease has ended, without the first so many.
+	ClaimsEnded(now time.Time, skip, limit int) ([]Delivery, error)
+	// OfRemoved lists open ones that nobody has claimed and whose target was removed,
+	// without the first so many.
+	OfRemoved(skip, limit int) ([]Delivery, error)
+	// AskingSettled lists, by id after the given one, open ones that nobody has claimed and
+	// that ask for what is settled.
+	AskingSettled(after string, limit int) ([]Delivery, error)
+	// Overaged lists open ones that nobody has claimed and that are to be given up, without
+	// the first so many.
+	Overaged(now time.Time, skip, limit int) ([]Delivery, error)
 	// EventsOf reads the event of each; nil: its root was cleaned up.
 	EventsOf(ds []Delivery) ([]*event.Event, error)
 	// Settled reports whether what an event asked people for is settled, or waited for by

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -172,7 +173,12 @@ func TestUnreadableTarget(t *testing.T) {
 func (w *world) lose(to delivery.Target) delivery.Delivery {
 	w.Helper()
 	ds := w.list(delivery.Query{TargetID: to.ID})
-	d := ds[len(ds)-1]
+	return w.claimed(to, ds[len(ds)-1])
+}
+
+// claimed is d, claimed by a process that is lost then.
+func (w *world) claimed(to delivery.Target, d delivery.Delivery) delivery.Delivery {
+	w.Helper()
 	w.write(func(tx store.Tx) error {
 		ch, err := d.Step(delivery.Claim{Target: to, Owner: "lost", Lease: time.Microsecond}, tx.Now())
 		if err != nil {
@@ -713,5 +719,77 @@ func TestFailingIsForgotten(t *testing.T) {
 	}
 	if n := d.Forget(0); n != 0 {
 		t.Errorf("when it was long ago: %d known", n)
+	}
+}
+
+// stuck is a store in which some deliveries cannot be changed.
+type stuck struct {
+	txn.Store
+	ids map[string]bool
+}
+
+type stuckTx struct {
+	store.Tx
+	of *stuck
+}
+
+func (t stuckTx) PutDelivery(d delivery.Delivery, ch delivery.Change) (bool, error) {
+	if t.of.ids[d.ID] {
+		return false, errBroken
+	}
+	return t.Tx.PutDelivery(d, ch)
+}
+
+func (s *stuck) Update(ctx context.Context, fn func(txn.Tx) error) error {
+	return s.Store.Update(ctx, func(tx txn.Tx) error { return fn(stuckTx{tx.(store.Tx), s}) })
+}
+
+// However many deliveries cannot be changed, none of the others waits behind them: not
+// what was lost, not what is of a removed target, not what is settled or too old.
+func TestStuckKeepNobodyBack(t *testing.T) {
+	t.Parallel()
+	const held, free = 230, 3
+	for name, ready := range map[string]func(w *world, s string, target delivery.Target){
+		"lost": func(w *world, _ string, target delivery.Target) {
+			for _, d := range w.every() {
+				w.claimed(target, d)
+			}
+		},
+		"removed": func(w *world, _ string, target delivery.Target) {
+			if _, err := w.desk.Remove(w.ctx, target.ID); err != nil {
+				w.Fatal(err)
+			}
+		},
+		"too old": func(w *world, _ string, _ delivery.Target) { w.later(delivery.DefaultMaxAge + time.Hour) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := setup(t)
+			s := w.root()
+			target := w.add(s, func(a *delivery.Adding) { a.Unordered = true })
+			w.write(func(tx store.Tx) error {
+				for range held + free {
+					if err := tx.Append(s, event.New(event.JobPaused, s[4:], "tester", struct{}{})); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			st := &stuck{Store: w.s, ids: map[string]bool{}}
+			for i, d := range w.every() { // the oldest come first in every look, and the newest in none
+				if i < held/2 || i >= held/2+free {
+					st.ids[d.ID] = true
+				}
+			}
+			ready(w, s, target)
+			desk := w.desk
+			desk.Store = st
+			if n, err := desk.Sweep(w.ctx); n != free || !errors.Is(err, errBroken) || !strings.Contains(err.Error(), "dlv_") {
+				t.Errorf("%d, %v", n, err)
+			}
+			if n, err := desk.Sweep(w.ctx); n != 0 || !errors.Is(err, errBroken) {
+				t.Errorf("again: %d, %v", n, err)
+			}
+		})
 	}
 }

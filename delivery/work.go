@@ -33,12 +33,13 @@ func (t Target) lease() time.Duration { return 2*t.Timeout + leaseSpare }
 
 // work is what the dispatcher's one goroutine holds.
 type work struct {
-	d     *Dispatcher
-	ended chan sent
-	done  []sent    // not written yet
-	at    string    // target behind which to go on; empty: a round begins
-	next  time.Time // when the next becomes due of what this round has seen; zero: none will by itself
-	swept time.Time
+	d           *Dispatcher
+	ended       chan sent
+	done        []sent    // not written yet
+	at          string    // target behind which to go on; empty: a round begins
+	next        time.Time // when the next becomes due of what this round has seen; zero: none will by itself
+	swept       time.Time
+	sweepFailed error // what the last sweep told
 
 	looking string               // the target whose claims are being made
 	bad     map[string]time.Time // targets whose records could not be read, and when

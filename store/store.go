@@ -152,9 +152,10 @@ type Rows interface {
 	MakeDue(targetID, stream string, now time.Time) error
 	DueTargets(now time.Time, after string, limit int) (ids []string, at string, next time.Time, err error)
 	DueOf(t delivery.Target, now time.Time, limit int) ([]delivery.Delivery, error)
-	ClaimsEnded(now time.Time, limit int) ([]delivery.Delivery, error)
-	Moot(after string, limit int) ([]delivery.Delivery, error)
-	Overaged(now time.Time, limit int) ([]delivery.Delivery, error)
+	ClaimsEnded(now time.Time, skip, limit int) ([]delivery.Delivery, error)
+	OfRemoved(skip, limit int) ([]delivery.Delivery, error)
+	AskingSettled(after string, limit int) ([]delivery.Delivery, error)
+	Overaged(now time.Time, skip, limit int) ([]delivery.Delivery, error)
 	// EventsOf reads the event of each; nil: its root was cleaned up.
 	EventsOf(ds []delivery.Delivery) ([]*event.Event, error)
 	Settled(subject string) (bool, error)

@@ -44,8 +44,8 @@ var (
 	selectDeliveries = `SELECT ` + selected(deliveryColumns) + ` FROM delivery`
 	deliverySQL      = selectDeliveries + ` WHERE id = ?`
 	dueOfSQL         = selectDeliveries + ` WHERE due_at IS NOT NULL AND pushed = ? AND target_id = ? AND due_at <= ? ORDER BY due_at LIMIT +?`
-	claimsEndedSQL   = selectDeliveries + ` WHERE lease_until IS NOT NULL AND lease_until < ? ORDER BY lease_until LIMIT +?`
-	overagedSQL      = selectDeliveries + ` WHERE ended_at IS NULL AND lease_until IS NULL AND gives_up_at < ? ORDER BY gives_up_at LIMIT +?`
+	claimsEndedSQL   = selectDeliveries + ` WHERE lease_until IS NOT NULL AND lease_until < ? ORDER BY lease_until LIMIT +? OFFSET +?`
+	overagedSQL      = selectDeliveries + ` WHERE ended_at IS NULL AND lease_until IS NULL AND gives_up_at < ? ORDER BY gives_up_at LIMIT +? OFFSET +?`
 	askedSQL         = selectDeliveries + ` WHERE asks = 1 AND ended_at IS NULL AND lease_until IS NULL AND id > ?
 		AND EXISTS (SELECT 1 FROM decision WHERE decision.id = delivery.subject AND (decision.status <> 'pending' OR decision.open = 0)) ORDER BY id LIMIT +?`
 	// What of a removed target is due, or waits in a lane of its. The cross joins have the
@@ -56,7 +56,7 @@ var (
 		UNION ALL
 		SELECT d.id FROM wake_target AS t INDEXED BY wake_target_removed CROSS JOIN delivery AS d INDEXED BY delivery_lane
 			ON d.target_id = t.id AND d.ended_at IS NULL AND d.ordered = 1 AND d.lease_until IS NULL WHERE t.removed_at IS NOT NULL AND t.id > ''
-		LIMIT +?)`
+		LIMIT +? OFFSET +?)`
 	selectOpen = selectDeliveries + ` INDEXED BY delivery_age`
 )
 
@@ -314,20 +314,20 @@ func (x rows) DueOf(t delivery.Target, now time.Time, limit int) ([]delivery.Del
 	return x.deliveries(dueOfSQL, t.Pushed(), t.ID, now, limit)
 }
 
-func (x rows) ClaimsEnded(now time.Time, limit int) ([]delivery.Delivery, error) {
-	return x.deliveries(claimsEndedSQL, now, limit)
+func (x rows) ClaimsEnded(now time.Time, skip, limit int) ([]delivery.Delivery, error) {
+	return x.deliveries(claimsEndedSQL, now, limit, skip)
 }
 
-func (x rows) Overaged(now time.Time, limit int) ([]delivery.Delivery, error) {
-	return x.deliveries(overagedSQL, now, limit)
+func (x rows) Overaged(now time.Time, skip, limit int) ([]delivery.Delivery, error) {
+	return x.deliveries(overagedSQL, now, limit, skip)
 }
 
-func (x rows) Moot(after string, limit int) ([]delivery.Delivery, error) {
-	asked, err := x.deliveries(askedSQL, after, limit)
-	if err != nil || len(asked) > 0 {
-		return asked, err
-	}
-	return x.deliveries(removedSQL, limit)
+func (x rows) OfRemoved(skip, limit int) ([]delivery.Delivery, error) {
+	return x.deliveries(removedSQL, limit, skip)
+}
+
+func (x rows) AskingSettled(after string, limit int) ([]delivery.Delivery, error) {
+	return x.deliveries(askedSQL, after, limit)
 }
 
 var eventsOfSQL = upTo(mostAlike, `SELECT `+eventColumns+` FROM event WHERE seq IN `,

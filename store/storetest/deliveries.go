@@ -526,7 +526,7 @@ func deliveriesLost(w *world) {
 		}
 	}
 	find := func(limit int) (places []int64) {
-		for _, d := range read(w, func(tx store.Tx) ([]delivery.Delivery, error) { return tx.ClaimsEnded(tx.Now(), limit) }) {
+		for _, d := range read(w, func(tx store.Tx) ([]delivery.Delivery, error) { return tx.ClaimsEnded(tx.Now(), 0, limit) }) {
 			places = append(places, d.StreamSeq)
 		}
 		return places
@@ -614,7 +614,7 @@ func deliveriesTooOld(w *world) {
 	_, ds := w.lanes(t, 4)
 	w.claims(t, ds[0].ID)
 	find := func(at time.Time) int {
-		return len(read(w, func(tx store.Tx) ([]delivery.Delivery, error) { return tx.Overaged(at, 10) }))
+		return len(read(w, func(tx store.Tx) ([]delivery.Delivery, error) { return tx.Overaged(at, 0, 10) }))
 	}
 	w.same([]int{0, 0, 3}, []int{find(ds[0].GivesUpAt), find(ds[1].GivesUpAt), find(ds[3].GivesUpAt.Add(time.Microsecond))})
 	w.until(ds[3].GivesUpAt)
