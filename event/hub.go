@@ -350,11 +350,13 @@ func (h *hub) takeOut(stream string, w *waiter) bool {
 	return true
 }
 
-// fail tells everybody that the store cannot be read.
+// fail tells everybody that the store cannot be read. Who is about to wait reads once
+// more, and finds out as well.
 func (h *hub) fail(err error) {
 	h.mu.Lock()
 	var all []*waiter
 	for _, f := range h.feeds {
+		f.skipped++
 		for w := range f.waiters {
 			w.over = true
 			delete(f.waiters, w)

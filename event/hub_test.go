@@ -154,20 +154,44 @@ func TestAwaitInAStoreThatGoesBack(t *testing.T) {
 	}
 }
 
-// A store that is closed ends the waits in it.
+// A store that is closed ends the waits in it: those that wait already, and those that
+// begin at the same moment.
 func TestAwaitInAStoreThatIsClosed(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	a := w.stream("call_a", 1)
-	answers := make(chan error, 1)
-	if _, err := event.Await(context.Background(), w.st, event.Waiting{Stream: a, Subject: "none"}, func(_ event.Waited, err error) { answers <- err }); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.st.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-answers; err == nil {
-		t.Error("it was answered as if something had come")
+	ctx, stop := context.WithTimeout(w.ctx, time.Minute)
+	defer stop()
+	for range 200 / raceFactor {
+		st, err := sqlite.Open(w.ctx, w.path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answers := make(chan error, 4)
+		wait := func() {
+			if _, err := event.Await(context.Background(), st, event.Waiting{Stream: a, Subject: "none"}, func(_ event.Waited, err error) { answers <- err }); err != nil {
+				answers <- err
+			}
+		}
+		wait()
+		barrier := make(chan struct{})
+		for range 3 {
+			go func() { <-barrier; wait() }()
+		}
+		close(barrier)
+		if err := st.Close(); err != nil {
+			t.Fatal(err)
+		}
+		for range 4 {
+			select {
+			case err := <-answers:
+				if err == nil {
+					t.Error("it was answered as if something had come")
+				}
+			case <-ctx.Done():
+				t.Fatal("somebody waits in a store that is closed")
+			}
+		}
 	}
 }
 

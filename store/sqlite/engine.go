@@ -111,7 +111,10 @@ func (e *engine) shutdown() error {
 	if e.writer != nil {
 		e.writer.refuseNew()
 	}
-	err := errors.Join(e.watcher.close(), e.readers.close())
+	e.watcher.stop()
+	err := e.readers.close()
+	e.watcher.wakeAll() // only now: who waits reads once more, and has to find the store closed
+	err = errors.Join(err, e.watcher.close())
 	if e.writer != nil {
 		err = errors.Join(err, e.writer.close()) // last: SQLite's last connection folds the log back
 	}

@@ -282,10 +282,13 @@ func (w *watcher) read(sql string, args []any, each func(row) error) (epoch int6
 	return epoch, err
 }
 
-func (w *watcher) close() error {
+func (w *watcher) stop() {
 	close(w.quit)
 	<-w.done
-	w.wakeAll() // who waits finds out that the store is closed
+}
+
+// close closes the connection of a watcher that has stopped.
+func (w *watcher) close() error {
 	if w.c == nil {
 		return nil
 	}
