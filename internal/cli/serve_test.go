@@ -285,7 +285,7 @@ func TestServeHome(t *testing.T) {
 	if _, err := httpapi.NewSocketClient(s.at.Socket, "").Whoami(t.Context()); !errors.Is(err, token.ErrUnauthenticated) {
 		t.Errorf("over the socket without a token: %v", err)
 	}
-	if _, stderr, code := w.run("serve", "--listen", "127.0.0.1:0"); code != 1 || !strings.Contains(stderr, "Another placet serve") {
+	if _, stderr, code := w.run("serve", "--listen", "127.0.0.1:0"); code != 1 || !strings.Contains(stderr, "Another placet serve") || !strings.Contains(stderr, s.at.URL) {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	link := filepath.Join(t.TempDir(), "link.db") // the lock is on the real path

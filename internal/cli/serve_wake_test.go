@@ -604,3 +604,15 @@ func TestReceiversOfAllSorts(t *testing.T) {
 		t.Errorf("who said 410 is %+v %v", got, err)
 	}
 }
+
+// A limit that is none is refused, and not taken for the usual one.
+func TestWakeLimitsAreLimits(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for _, flag := range []string{"--max-attempts=0", "--max-attempts=101", "--retry-delay=0", "--retry-delay=2h", "--timeout=0s", "--timeout=61s", "--max-age=0", "--max-age=721h"} {
+		_, stderr, code := w.run("wake", "add", flag, "--", "/bin/true")
+		if name, _, _ := strings.Cut(flag, "="); code != 2 || !strings.Contains(stderr, name+" is ") || !strings.Contains(stderr, "It is from ") {
+			t.Errorf("%s: exit code %d, %s", flag, code, stderr)
+		}
+	}
+}

@@ -79,10 +79,10 @@ shown this once.`,
 	f.StringVar(&w.adding.Secret, "secret", "", "the webhook's `SECRET`, whsec_ and base64 (default one is made)")
 	f.BoolVar(&w.relay, "relay", false, "a client that polls: docs/guide/wakes.md")
 	f.StringVar(&w.adding.Name, "name", "", "`NAME` for people")
-	f.Int64Var(&w.adding.MaxAttempts, "max-attempts", 0, "`N` tries before it is given up (default 20)")
-	f.DurationVar(&w.retryDelay, "retry-delay", 0, "a `TIME` before the second try; later ones wait longer (default 5s)")
-	f.DurationVar(&w.timeout, "timeout", 0, "a `TIME` for one try (default 10s)")
-	f.DurationVar(&w.maxAge, "max-age", 0, "a `TIME` after which what has not arrived is given up (default 168h)")
+	f.Int64Var(&w.adding.MaxAttempts, "max-attempts", delivery.DefaultMaxAttempts, "`N` tries before it is given up")
+	f.DurationVar(&w.retryDelay, "retry-delay", delivery.DefaultRetryDelay, "a `TIME` before the second try; later ones wait longer")
+	f.DurationVar(&w.timeout, "timeout", delivery.DefaultTimeout, "a `TIME` for one try")
+	f.DurationVar(&w.maxAge, "max-age", delivery.DefaultMaxAge, "a `TIME` after which what has not arrived is given up")
 	f.BoolVar(&w.adding.Unordered, "unordered", false, "do not let later events wait for earlier ones")
 	return c
 }
@@ -117,7 +117,7 @@ func (w *wakeFlags) read(args []string) (err error) {
 		}
 		w.adding.Headers[strings.TrimSpace(name)] = strings.TrimSpace(value)
 	}
-	if n := w.adding.MaxAttempts; n < 0 || n > delivery.MaxMaxAttempts {
+	if n := w.adding.MaxAttempts; n < 1 || n > delivery.MaxMaxAttempts {
 		return use(fmt.Sprintf("--max-attempts is %d.", n), fmt.Sprintf("It is from 1 to %d.", delivery.MaxMaxAttempts))
 	}
 	for _, t := range []struct {
@@ -129,7 +129,7 @@ func (w *wakeFlags) read(args []string) (err error) {
 		{"timeout", w.timeout, 100 * time.Millisecond, delivery.MaxTimeout},
 		{"max-age", w.maxAge, time.Second, delivery.MaxMaxAge},
 	} {
-		if t.given != 0 && (t.given < t.least || t.given > t.most) {
+		if t.given < t.least || t.given > t.most {
 			return use(fmt.Sprintf("--%s is %s.", t.name, t.given), fmt.Sprintf("It is from %s to %s.", t.least, t.most))
 		}
 	}

@@ -78,9 +78,18 @@ func (h Home) lock() (*os.File, error) {
 	}
 	f.Close()
 	if errors.Is(err, unix.EWOULDBLOCK) {
-		return nil, ErrServed.Say("Another placet serve has the store %s.", h.db)
+		return nil, h.served()
 	}
 	return nil, fmt.Errorf("lock %s: %w", h.lockFile(), err)
+}
+
+// served says who has the home, where that one has told already.
+func (h Home) served() error {
+	err := ErrServed.Say("Another placet serve has the store %s.", h.db)
+	if f, found := h.Find(); found == nil && f.PID > 0 {
+		err = err.Hint("It is process %d, at %s. Use that one, or stop it first; another store is given with --db.", f.PID, f.URL)
+	}
+	return err
 }
 
 // unlock gives a lock back. Closing the file alone would not, while a child that is
