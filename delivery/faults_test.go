@@ -793,3 +793,82 @@ func TestStuckKeepNobodyBack(t *testing.T) {
 		})
 	}
 }
+
+// stale is a store in which what is looked up stood before it went back in time.
+type stale struct {
+	txn.Store
+	found []delivery.Delivery
+}
+
+type staleTx struct {
+	store.Tx
+	of *stale
+}
+
+func (t staleTx) OfRemoved(int, int) ([]delivery.Delivery, error)        { return t.of.found, nil }
+func (t staleTx) AskingSettled(string, int) ([]delivery.Delivery, error) { return t.of.found, nil }
+
+func (s *stale) View(ctx context.Context, fn func(txn.Tx) error) error {
+	return s.Store.View(ctx, func(tx txn.Tx) error { return fn(staleTx{tx.(store.Tx), s}) })
+}
+
+// What was looked up is judged again in the transaction that writes: nothing is dropped
+// that somebody needs.
+func TestDropIsJudgedAgain(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	s := w.root()
+	target := w.add(s, func(a *delivery.Adding) { a.Events = []string{string(event.DecisionRequested)} })
+	w.ask(s, 1)
+	desk := w.desk
+	desk.Store = &stale{w.s, w.every()}
+	if n, err := desk.Sweep(w.ctx); n != 0 || err != nil {
+		t.Errorf("swept %d, %v", n, err)
+	}
+	if d := w.one(target.ID); d.Status != delivery.Pending {
+		t.Errorf("it is %s: %s", d.Status, d.Message)
+	}
+}
+
+// anotherLife is a store that has gone back in time after each look.
+type anotherLife struct{ *store.Store }
+
+type anotherLifeTx struct{ store.Tx }
+
+func (t anotherLifeTx) Epoch() int64 { return t.Tx.Epoch() + 1 }
+
+func (s anotherLife) View(ctx context.Context, fn func(txn.Tx) error) error {
+	return s.Store.View(ctx, func(tx txn.Tx) error { return fn(anotherLifeTx{tx.(store.Tx)}) })
+}
+
+// What was read in another life of the store is not claimed, let alone sent.
+func TestLookOfAnotherLife(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	s := w.root()
+	target := w.add(s)
+	w.tell(s, event.JobPaused, 1)
+	rounds := make(chan struct{})
+	d, stop := w.dispatch(w.s, func(d *delivery.Dispatcher) {
+		d.Store = anotherLife{w.s}
+		d.LookEvery(time.Millisecond)
+		d.Alive = func() {
+			select {
+			case rounds <- struct{}{}:
+			case <-w.ctx.Done():
+			}
+		}
+	})
+	for range 3 {
+		<-rounds
+	}
+	go func() {
+		for range rounds {
+		}
+	}()
+	stop()
+	close(rounds)
+	if n := d.AtWork(); n > 0 || len(w.sink.all()) > 0 || w.one(target.ID).Status != delivery.Pending {
+		t.Errorf("%d at work, sent %+v, %+v", n, w.sink.all(), w.one(target.ID))
+	}
+}

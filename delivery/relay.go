@@ -209,7 +209,7 @@ func (k Desk) relay(tx Tx, id string) (Target, error) {
 	case t.Kind != KindRelay:
 		err = ErrState.Say("Target %s is a %s: it is not polled.", id, t.Kind)
 	case !t.DisabledAt.IsZero():
-		err = ErrState.Say("Target %s is disabled: %s", id, t.Disabled)
+		err = ErrState.Say("Target %s is disabled: %s", id, t.Disabled).Hint("Put it in use again: placet wake enable %s.", id)
 	}
 	return t, err
 }

@@ -34,28 +34,40 @@ func (k Desk) Sweep(ctx context.Context) (n int, failed error) {
 
 func (k Desk) reclaim(ctx context.Context) (n int, err error) {
 	return k.each(ctx, func(tx Tx, at place) ([]Delivery, error) { return tx.ClaimsEnded(tx.Now(), at.skip, sweepAtOnce) },
-		func(tx Tx, d Delivery) Command {
+		func(tx Tx, d Delivery) (Command, error) {
 			t, err := tx.Target(d.TargetID)
 			if err != nil { // one that cannot be read keeps nobody's claims
 				t = Target{RetryDelay: DefaultRetryDelay}
 			}
-			return Reclaim{Target: t, Jitter: rand.Float64()}
+			return Reclaim{Target: t, Jitter: rand.Float64()}, nil
 		})
 }
 
 func (k Desk) dropOfRemoved(ctx context.Context) (n int, err error) {
 	return k.each(ctx, func(tx Tx, at place) ([]Delivery, error) { return tx.OfRemoved(at.skip, sweepAtOnce) },
-		func(Tx, Delivery) Command { return Drop{targetRemoved} })
+		func(tx Tx, d Delivery) (Command, error) {
+			t, err := tx.Target(d.TargetID)
+			if err != nil || t.RemovedAt.IsZero() {
+				return nil, err
+			}
+			return Drop{targetRemoved}, nil
+		})
 }
 
 func (k Desk) dropSettled(ctx context.Context) (n int, err error) {
 	return k.each(ctx, func(tx Tx, at place) ([]Delivery, error) { return tx.AskingSettled(at.after, sweepAtOnce) },
-		func(Tx, Delivery) Command { return Drop{isSettled} })
+		func(tx Tx, d Delivery) (Command, error) {
+			settled, err := tx.Settled(d.Subject)
+			if err != nil || !settled {
+				return nil, err
+			}
+			return Drop{isSettled}, nil
+		})
 }
 
 func (k Desk) giveUp(ctx context.Context) (n int, err error) {
 	return k.each(ctx, func(tx Tx, at place) ([]Delivery, error) { return tx.Overaged(tx.Now(), at.skip, sweepAtOnce) },
-		func(Tx, Delivery) Command { return GiveUp{} })
+		func(Tx, Delivery) (Command, error) { return GiveUp{}, nil })
 }
 
 // place is how far a look has come: the last that was found, and how many were found that
@@ -66,9 +78,10 @@ type place struct {
 }
 
 // each looks without the write lock, and applies a command to each that it finds, page
-// by page. However many cannot be changed, they keep no other back; the error tells of
+// by page. What was found may not hold any more, as after a restore: how judges again in
+// the transaction that writes, and makes no command where there is no need for one. However many cannot be changed, they keep no other back; the error tells of
 // the first of them.
-func (k Desk) each(ctx context.Context, find func(Tx, place) ([]Delivery, error), how func(Tx, Delivery) Command) (n int, failed error) {
+func (k Desk) each(ctx context.Context, find func(Tx, place) ([]Delivery, error), how func(Tx, Delivery) (Command, error)) (n int, failed error) {
 	for at := (place{}); ; {
 		var ds []Delivery
 		if err := txn.View(ctx, k.Store, func(tx Tx) (err error) {
@@ -108,11 +121,18 @@ func ofStore(err error) bool {
 }
 
 // apply does it in one transaction, and passes over what has moved in the meantime.
-func (k Desk) apply(ctx context.Context, ds []Delivery, how func(Tx, Delivery) Command) (changed int, err error) {
+func (k Desk) apply(ctx context.Context, ds []Delivery, how func(Tx, Delivery) (Command, error)) (changed int, err error) {
 	err = event.Update(ctx, k.Store, k.Observer, func(tx Tx) error {
 		changed = 0
 		for _, d := range ds {
-			ch, err := d.Step(how(tx, d), tx.Now())
+			cmd, err := how(tx, d)
+			if err != nil {
+				return err
+			}
+			if cmd == nil {
+				continue
+			}
+			ch, err := d.Step(cmd, tx.Now())
 			if err != nil {
 				continue
 			}

@@ -68,7 +68,7 @@ func (w *work) takeIn() {
 // begins to send that. more: there may be more than was looked at.
 func (w *work) pass(ctx, sending context.Context) (more bool) {
 	w.sweep(ctx)
-	due, at := w.due(ctx)
+	due, at, life := w.due(ctx)
 	settling := w.done[:min(len(w.done), settlesAtOnce)]
 	if len(settling) == 0 && len(due) == 0 {
 		w.at = at
@@ -80,6 +80,9 @@ func (w *work) pass(ctx, sending context.Context) (more bool) {
 		got, w.looking = claims{}, ""
 		if err := settle(tx, settling); err != nil {
 			return err
+		}
+		if tx.Epoch() != life { // what was read is of a store that went back in time since
+			due, at = nil, ""
 		}
 		for _, o := range due {
 			w.looking = o.targetID
@@ -109,11 +112,12 @@ type offer struct {
 }
 
 // due looks for what is due and has room, behind the last target looked at; at is where
-// the next look goes on, empty when it has come round. All that can be read beforehand
-// is read here: nobody waits for it.
-func (w *work) due(ctx context.Context) (due []offer, at string) {
+// the next look goes on, empty when it has come round; life is the one of the store that
+// was read in. All that can be read beforehand is read here: nobody waits for it.
+func (w *work) due(ctx context.Context) (due []offer, at string, life int64) {
 	var next time.Time
 	err := txn.View(ctx, w.d.Store, func(tx Tx) error {
+		life = tx.Epoch()
 		if due, next = nil, w.next; w.at == "" {
 			next = time.Time{}
 		}
@@ -146,10 +150,10 @@ func (w *work) due(ctx context.Context) (due []offer, at string) {
 		if ctx.Err() == nil {
 			w.d.Log.Error("what is due could not be read; it is tried again", "error", err)
 		}
-		return nil, ""
+		return nil, "", 0
 	}
 	w.next = next
-	return due, at
+	return due, at, life
 }
 
 // offer reads what of a target is due. A target that cannot be read is left alone for a
