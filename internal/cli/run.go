@@ -251,8 +251,8 @@ func (w working) do(work func(context.Context) (run.Run, error)) error {
 func (w working) interruptible() (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(w.ctx))
 	told := context.AfterFunc(w.ctx, func() {
+		w.driver.Stop() // first: what is said is so by then
 		w.note("placet: stopping after this step; once more ends the step as well")
-		w.driver.Stop()
 	})
 	signals := make(chan os.Signal, 2)
 	if list := heeded(); len(list) > 0 { // of none, all would be meant
