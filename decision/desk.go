@@ -27,7 +27,7 @@ func Ask(tx Tx, d Decision, maxPending int64) error {
 // together with the owner's own: the owner's row then takes the stream's head once.
 func Insert(tx Tx, d Decision, maxPending int64) error {
 	if maxPending > 0 {
-		n, err := tx.Pending(d.Space)
+		n, err := tx.Pending(d.Space, maxPending)
 		if err != nil {
 			return err
 		}

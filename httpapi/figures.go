@@ -77,7 +77,7 @@ func (f figures) read() (n counted, err error) {
 	defer cancel()
 	err = txn.View(ctx, f.store, func(tx call.Tx) error {
 		n = counted{}
-		if n.approvals, err = tx.Pending(f.space); err != nil {
+		if n.approvals, err = tx.Pending(f.space, 0); err != nil {
 			return err
 		}
 		n.calls, n.runs, err = tx.CountGrants(f.space)

@@ -174,7 +174,7 @@ func TestPendingOfEndedRun(t *testing.T) {
 		t.Errorf("swept %d, %v", n, err)
 	}
 	var pending int64
-	w.view(func(tx store.Tx) (err error) { pending, err = tx.Pending("main"); return err })
+	w.view(func(tx store.Tx) (err error) { pending, err = tx.Pending("main", 0); return err })
 	if pending != 0 {
 		t.Errorf("%d count as pending", pending)
 	}

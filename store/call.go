@@ -64,13 +64,7 @@ func (t *tx) InsertCall(c call.Call, es ...event.Event) (err error) {
 		return err
 	}
 	c.Head, c.Version = h.Head, 1
-	if err := t.hold(&t.roots, func() error {
-		ok, err := t.Rows.InsertCall(c)
-		if err == nil && !ok {
-			err = call.ErrCallConflict.Say("Run %s has a call %q already.", c.RunID, c.ExternalID)
-		}
-		return err
-	}); err != nil {
+	if err := t.hold(&t.roots, func() error { return t.Rows.InsertCall(c) }); err != nil {
 		return err
 	}
 	h.written()
@@ -92,13 +86,7 @@ func (t *tx) PutCall(prev, next call.Call, es ...event.Event) (err error) {
 	}
 	next.Head, next.Version = h.Head, prev.Version+1
 	whole := t.find(prev.ID) < 0
-	if err := t.hold(&t.roots, func() error {
-		won, err := t.UpdateCall(prev, next, whole)
-		if err == nil && !won {
-			err = decision.Moved("Call %s", prev.ID)
-		}
-		return err
-	}); err != nil {
+	if err := t.hold(&t.roots, func() error { return t.UpdateCall(prev, next, whole) }); err != nil {
 		return err
 	}
 	h.written()
@@ -111,13 +99,7 @@ func (t *tx) InsertAttempt(a call.Attempt) error {
 }
 
 func (t *tx) PutAttempt(prev, next call.Attempt) error {
-	return t.hold(&t.others, func() error {
-		won, err := t.UpdateAttempt(prev, next)
-		if err == nil && !won {
-			err = decision.Moved("Attempt %d at call %s", prev.N, prev.CallID)
-		}
-		return err
-	})
+	return t.hold(&t.others, func() error { return t.UpdateAttempt(prev, next) })
 }
 
 func (t *tx) PutGuard(g call.Guard) (err error) {

@@ -44,17 +44,10 @@ func (t *tx) PutDecision(prev decision.Decision, ch decision.Change) (err error)
 	next.Version = prev.Version + 1
 	vote, whole := ch.Vote, !slices.Contains(t.decisions, prev.ID)
 	if err := t.hold(&t.others, func() error {
-		won, err := t.UpdateDecision(prev, next, whole)
-		if err != nil {
+		if err := t.UpdateDecision(prev, next, whole); err != nil || vote == nil {
 			return err
 		}
-		if !won {
-			return decision.Moved("%s", prev.ID)
-		}
-		if vote != nil {
-			return t.InsertVote(*vote)
-		}
-		return nil
+		return t.InsertVote(*vote)
 	}); err != nil {
 		return err
 	}
@@ -74,4 +67,6 @@ func awaited(d decision.Decision) bool {
 	return d.Type == decision.Approval && d.Status == decision.Pending && d.Open
 }
 
-func (t *tx) Pending(space string) (int64, error) { return t.Count(space, pendingCounter) }
+func (t *tx) Pending(space string, limit int64) (int64, error) {
+	return t.Count(space, pendingCounter, limit)
+}

@@ -62,7 +62,7 @@ func (t *tx) deliver(to *delivery.Target, e *event.Event) error {
 const targetsCounter = "wake_targets"
 
 func (t *tx) CountTargets(space, stream string) (global, ofStream, most int64, err error) {
-	if _, err := t.Count(space, targetsCounter); err != nil {
+	if _, err := t.Count(space, targetsCounter, 0); err != nil {
 		return 0, 0, 0, err
 	}
 	return t.Rows.CountTargets(space, stream)

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/job"
 	"github.com/placet-dev/placet/token"
@@ -48,13 +47,7 @@ func (t *tx) PutJob(prev job.Job, ch job.Change) (err error) {
 	}
 	next := ch.Next
 	next.Head, next.Version = h.Head, prev.Version+1
-	if err := t.hold(&t.roots, func() error {
-		won, err := t.UpdateJob(prev, next)
-		if err == nil && !won {
-			err = decision.Moved("Job %s", prev.ID)
-		}
-		return err
-	}); err != nil {
+	if err := t.hold(&t.roots, func() error { return t.UpdateJob(prev, next) }); err != nil {
 		return err
 	}
 	h.written()

@@ -3,7 +3,6 @@ package store
 import (
 	"time"
 
-	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/run"
 )
@@ -60,13 +59,7 @@ func (t *tx) PutRun(prev run.Run, ch run.Change) (err error) {
 	}
 	next := ch.Next
 	next.Head, next.Version = h.Head, prev.Version+1
-	if err := t.hold(&t.roots, func() error {
-		won, err := t.UpdateRun(prev, next)
-		if err == nil && !won {
-			err = decision.Moved("Run %s", prev.ID)
-		}
-		return err
-	}); err != nil {
+	if err := t.hold(&t.roots, func() error { return t.UpdateRun(prev, next) }); err != nil {
 		return err
 	}
 	h.written()
@@ -92,13 +85,7 @@ func (t *tx) putStep(prev, next run.Step) error {
 	if prev == next {
 		return nil
 	}
-	return t.hold(&t.others, func() error {
-		won, err := t.UpdateStep(prev, next)
-		if err == nil && !won {
-			err = decision.Moved("Step %d of run %s", prev.Index, prev.RunID)
-		}
-		return err
-	})
+	return t.hold(&t.others, func() error { return t.UpdateStep(prev, next) })
 }
 
 func (t *tx) RenewRun(id string, fence int64, until time.Time) (held bool, err error) {

@@ -23,7 +23,10 @@ type Tx interface {
 }
 
 // Rows is what a backend implements: rows in, rows out, nothing judged. Every
-// method belongs to one transaction. What is not there is decision.ErrNotFound.
+// method belongs to one transaction. What is not there is decision.ErrNotFound. A
+// guarded write that another writer was quicker than fails with decision.ErrMoved,
+// unless it says that it reports false; the error of a write may come only when the
+// transaction is committed.
 type Rows interface {
 	txn.Tx
 	Epoch() int64
@@ -31,8 +34,7 @@ type Rows interface {
 	// Touch wakes watchers of the stream once the transaction is committed.
 	Touch(stream string)
 
-	// NextSeq draws the number of the next event; Pos is the same on SQLite.
-	NextSeq() (int64, error)
+	// InsertEvents numbers them, or has the database do it: their Seq and Pos are 0 then.
 	InsertEvents(es []event.Event) error
 	Events(q event.Query) ([]event.Event, error)
 	EmptyEvent(stream string, streamSeq int64) (bool, error)
@@ -40,9 +42,8 @@ type Rows interface {
 	Heads(after string, limit int) ([]event.Head, error)
 	// RootHead is a stream's head and space, from its root's row; event.ErrNoStream.
 	RootHead(stream string) (event.Head, string, error)
-	// PutHead writes a stream's new head and raises the root's version. It is
-	// guarded by prev; false: another writer won.
-	PutHead(prev, h event.Head) (bool, error)
+	// PutHead writes a stream's new head and raises the root's version. It is guarded by prev.
+	PutHead(prev, h event.Head) error
 
 	Decision(id string) (decision.Decision, error)
 	LockDecision(id string) (decision.Decision, error)
@@ -51,9 +52,8 @@ type Rows interface {
 	Due(now time.Time, skip, limit int) ([]decision.Decision, error)
 	InsertDecision(d decision.Decision) error
 	// UpdateDecision writes what differs. It is guarded by prev's status, digest
-	// and version and, with whole, by all that Decision.Same compares; false:
-	// another writer won.
-	UpdateDecision(prev, next decision.Decision, whole bool) (bool, error)
+	// and version and, with whole, by all that Decision.Same compares.
+	UpdateDecision(prev, next decision.Decision, whole bool) error
 	InsertVote(v decision.Vote) error
 
 	Call(id string) (call.Call, error)
@@ -61,18 +61,17 @@ type Rows interface {
 	Calls(q call.Query) ([]call.Call, error)
 	LeaseEnded(space string, now time.Time, after string, limit int) ([]call.Call, error)
 	Continuable(space string, now time.Time, after string, limit int) ([]call.Call, error)
-	// InsertCall reports false when the ids are in use.
-	InsertCall(c call.Call) (bool, error)
+	// InsertCall fails with TakenCall when the ids are in use.
+	InsertCall(c call.Call) error
 	// LockCall locks a call for the rest of the transaction.
 	LockCall(id string) error
 	// UpdateCall writes what differs, and the head in any case. It is guarded by
-	// prev's version, status and fence and, with whole, by all that an attempt is
-	// bound to; false: another writer won.
-	UpdateCall(prev, next call.Call, whole bool) (bool, error)
+	// prev's version, status and fence and, with whole, by all that an attempt is bound to.
+	UpdateCall(prev, next call.Call, whole bool) error
 	Attempts(callID string) ([]call.Attempt, error)
 	Attempt(callID string, n int64) (call.Attempt, error)
 	InsertAttempt(a call.Attempt) error
-	UpdateAttempt(prev, next call.Attempt) (bool, error)
+	UpdateAttempt(prev, next call.Attempt) error
 	GuardCount(g call.Guard) (call.Guard, error)
 	PutGuard(g call.Guard) error
 	DropGuard(g call.Guard) error
@@ -94,13 +93,13 @@ type Rows interface {
 	// InsertRun writes the run without its step.
 	InsertRun(r run.Run) error
 	// UpdateRun writes what differs of the run without its step, and the head in any
-	// case. It is guarded by prev's version, status and fence; false: another writer won.
-	UpdateRun(prev, next run.Run) (bool, error)
+	// case. It is guarded by prev's version, status and fence.
+	UpdateRun(prev, next run.Run) error
 	RenewRun(id string, fence int64, until time.Time) (bool, error)
 	Steps(runID string, after int64, limit int) ([]run.Step, error)
 	InsertStep(s run.Step) error
 	// UpdateStep writes what differs, guarded by prev's id and status.
-	UpdateStep(prev, next run.Step) (bool, error)
+	UpdateStep(prev, next run.Step) error
 
 	InsertToken(t token.Token) error
 	// Token is one; token.ErrNotFound.
@@ -116,8 +115,8 @@ type Rows interface {
 	CleanedJobs(home, after string, limit int) ([]job.Job, error)
 	InsertJob(j job.Job) error
 	// UpdateJob writes what differs, and the head in any case. It is guarded by prev's
-	// version, status and claim; false: another writer won.
-	UpdateJob(prev, next job.Job) (bool, error)
+	// version, status and claim.
+	UpdateJob(prev, next job.Job) error
 	// DeleteJob deletes up to limit rows below a job that is being deleted, at last its own.
 	DeleteJob(id string, limit int) (int, error)
 	InsertTombstone(h event.Head, space, by string) error
@@ -160,8 +159,9 @@ type Rows interface {
 	EventsOf(ds []delivery.Delivery) ([]*event.Event, error)
 	Settled(subject string) (bool, error)
 
-	// Count reads a counter and, in a write transaction, locks it; Add changes one by n.
-	Count(space, name string) (int64, error)
+	// Count reads a counter and, in a write transaction, holds it against limit: it
+	// stays locked unless it is far below; 0: it is locked in any case. Add changes one by n.
+	Count(space, name string, limit int64) (int64, error)
 	Add(space, name string, n int64) error
 }
 

@@ -171,12 +171,8 @@ func writeAll(writes *[]func() error) error {
 func (t *tx) putHeads() error {
 	for _, h := range t.heads {
 		if h.dirty {
-			won, err := t.PutHead(h.stored, h.Head)
-			if err != nil {
+			if err := t.PutHead(h.stored, h.Head); err != nil {
 				return err
-			}
-			if !won {
-				return decision.Moved("Stream %s", h.Stream)
 			}
 			h.written()
 		}
@@ -190,12 +186,6 @@ func (t *tx) insertEvents() (err error) {
 		return nil
 	}
 	t.inserted = len(t.appended)
-	for i := range es {
-		if es[i].Seq, err = t.NextSeq(); err != nil {
-			return err
-		}
-		es[i].Pos = es[i].Seq
-	}
 	if err := t.InsertEvents(es); err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/placet-dev/placet/store/sqlrows"
 	"github.com/placet-dev/placet/txn"
 )
 
@@ -73,7 +74,7 @@ func (b *batch) exec(sql string, args ...any) (int64, error) {
 	return b.c.exec(context.Background(), sql, args...)
 }
 
-func (b *batch) query(sql string, args []any, each func(row) error) error {
+func (b *batch) query(sql string, args []any, each func(sqlrows.Row) error) error {
 	if err := b.may(sql); err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/placet-dev/placet/store/sqlrows"
 	"github.com/placet-dev/placet/txn"
 )
 
@@ -135,7 +136,7 @@ func TestOneOfThree(t *testing.T) {
 		{"Goexit", func(h *handle) error { _ = write(h, "b"); runtime.Goexit(); return nil }, errLeft},
 		{"Constraint", func(h *handle) error { return errors.Join(write(h, "b"), write(h, "forbidden")) }, errConstraint},
 		{"NoSuchTable", func(h *handle) error {
-			_, err := h.exec(`INSERT INTO nothing VALUES (1)`)
+			_, err := h.Exec(`INSERT INTO nothing VALUES (1)`)
 			return errors.Join(write(h, "b"), err)
 		}, nil},
 	}
@@ -257,10 +258,10 @@ func TestNothingWrittenTouchesNoMeta(t *testing.T) {
 		return nil
 	}}})
 	err := b.update(context.Background(), func(h *handle) error {
-		if _, err := h.exec(`UPDATE note SET body = NULL WHERE id = 'nobody'`); err != nil {
+		if _, err := h.Exec(`UPDATE note SET body = NULL WHERE id = 'nobody'`); err != nil {
 			return err
 		}
-		_, err := h.queryRow(countNotesSQL, nil, func(row) error { return nil })
+		_, err := h.queryRow(countNotesSQL, nil, func(sqlrows.Row) error { return nil })
 		return err
 	})
 	if err != nil || updates != 0 {
@@ -281,10 +282,10 @@ func TestHandleIsVoidAfterItsClosure(t *testing.T) {
 		if err := run(context.Background(), keep); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := kept.exec(insertNoteSQL, "x", 1, nil); !errors.Is(err, errOver) {
+		if _, err := kept.Exec(insertNoteSQL, "x", 1, nil); !errors.Is(err, errOver) {
 			t.Errorf("%s: exec said %v", name, err)
 		}
-		if err := kept.query(countNotesSQL, nil, func(row) error { return nil }); !errors.Is(err, errOver) {
+		if err := kept.Query(countNotesSQL, nil, func(sqlrows.Row) error { return nil }); !errors.Is(err, errOver) {
 			t.Errorf("%s: query said %v", name, err)
 		}
 		if _, err := kept.nextSeq(); !errors.Is(err, errOver) {
@@ -327,7 +328,7 @@ func TestConstraints(t *testing.T) {
 		{"Strict", insertEventSQL, []any{9, []byte("s"), nil}, false},
 	}
 	for _, tt := range tests {
-		err := b.update(context.Background(), func(h *handle) error { _, err := h.exec(tt.sql, tt.args...); return err })
+		err := b.update(context.Background(), func(h *handle) error { _, err := h.Exec(tt.sql, tt.args...); return err })
 		if !isConstraint(err) || !errors.Is(err, errConstraint) || isUnique(err) != tt.unique {
 			t.Errorf("%s: %v is constraint %v, unique %v", tt.name, err, isConstraint(err), isUnique(err))
 		}

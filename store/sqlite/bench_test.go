@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/placet-dev/placet/store/sqlrows"
 )
 
 func BenchmarkUpdate1(b *testing.B)   { benchmarkUpdate(b, 1) }
@@ -68,7 +70,7 @@ func BenchmarkView(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		err := e.view(context.Background(), func(h *handle) error {
-			_, err := h.queryRow(findNoteSQL, []any{"x"}, func(row) error { return nil })
+			_, err := h.queryRow(findNoteSQL, []any{"x"}, func(sqlrows.Row) error { return nil })
 			return err
 		})
 		if err != nil {

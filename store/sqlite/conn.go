@@ -10,6 +10,8 @@ import (
 	"time"
 
 	driversqlite "modernc.org/sqlite"
+
+	"github.com/placet-dev/placet/store/sqlrows"
 )
 
 // use says what a connection is for; it is the only difference between their settings.
@@ -169,7 +171,7 @@ func (c *conn) exec(ctx context.Context, sql string, args ...any) (int64, error)
 }
 
 // query runs sql and calls each for every row.
-func (c *conn) query(ctx context.Context, sql string, args []any, each func(row) error) (err error) {
+func (c *conn) query(ctx context.Context, sql string, args []any, each func(sqlrows.Row) error) (err error) {
 	s, rows, done, err := c.open(ctx, sql, args)
 	if err != nil {
 		return err
@@ -184,7 +186,7 @@ func (c *conn) query(ctx context.Context, sql string, args []any, each func(row)
 
 // hold runs sql, which has no arguments, and calls each for its first row; the snapshot
 // lasts until done is called.
-func (c *conn) hold(sql string, each func(row) error) (done func() error, err error) {
+func (c *conn) hold(sql string, each func(sqlrows.Row) error) (done func() error, err error) {
 	s, rows, done, err := c.open(context.Background(), sql, nil)
 	if err != nil {
 		return nil, err
@@ -227,7 +229,7 @@ func (c *conn) open(ctx context.Context, sql string, args []any) (s *stmt, rows 
 	}, nil
 }
 
-func (s *stmt) read(rows driver.Rows, each func(row) error) error {
+func (s *stmt) read(rows driver.Rows, each func(sqlrows.Row) error) error {
 	r := row{&fields{vals: s.vals}}
 	for {
 		if err := s.next(rows, r, each); err == io.EOF {
@@ -238,7 +240,7 @@ func (s *stmt) read(rows driver.Rows, each func(row) error) error {
 	}
 }
 
-func (s *stmt) next(rows driver.Rows, r row, each func(row) error) error {
+func (s *stmt) next(rows driver.Rows, r row, each func(sqlrows.Row) error) error {
 	if err := rows.Next(s.vals); err != nil {
 		return err
 	}
@@ -257,8 +259,8 @@ func (c *conn) script(ctx context.Context, sql string) error {
 // one returns the first column of sql's only row, for settings and figures.
 func (c *conn) one(ctx context.Context, sql string) (string, error) {
 	var s string
-	err := c.query(ctx, sql, nil, func(r row) error {
-		s = fmt.Sprint(r.vals[0])
+	err := c.query(ctx, sql, nil, func(r sqlrows.Row) error {
+		s = fmt.Sprint(r.(row).vals[0])
 		return nil
 	})
 	return s, err

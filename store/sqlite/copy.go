@@ -11,6 +11,8 @@ import (
 
 	driversqlite "modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/placet-dev/placet/store/sqlrows"
 )
 
 // copyTo writes a consistent copy of the database to a new file in dir, 0600
@@ -84,8 +86,8 @@ func isDamage(err error) bool {
 
 // findFaults has SQLite look through everything.
 func findFaults(ctx context.Context, c *conn) (faults []string, err error) {
-	err = c.query(ctx, `PRAGMA integrity_check`, nil, func(r row) error {
-		if s := r.str(0); s != "ok" {
+	err = c.query(ctx, `PRAGMA integrity_check`, nil, func(r sqlrows.Row) error {
+		if s := r.Str(0); s != "ok" {
 			faults = append(faults, s)
 		}
 		return nil
@@ -93,8 +95,8 @@ func findFaults(ctx context.Context, c *conn) (faults []string, err error) {
 	if err != nil {
 		return faults, err
 	}
-	err = c.query(ctx, `PRAGMA foreign_key_check`, nil, func(r row) error {
-		faults = append(faults, fmt.Sprintf("row %d of %s points to a row of %s that does not exist", r.int(1), r.str(0), r.str(2)))
+	err = c.query(ctx, `PRAGMA foreign_key_check`, nil, func(r sqlrows.Row) error {
+		faults = append(faults, fmt.Sprintf("row %d of %s points to a row of %s that does not exist", r.Int(1), r.Str(0), r.Str(2)))
 		return nil
 	})
 	return faults, err

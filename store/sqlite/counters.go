@@ -3,6 +3,8 @@ package sqlite
 import (
 	"errors"
 	"fmt"
+
+	"github.com/placet-dev/placet/store/sqlrows"
 )
 
 // counter is one of the store's counters as a batch has it. It is written once, at
@@ -58,28 +60,24 @@ func (cs *counters) forget(h *handle) {
 const (
 	countSQL    = `SELECT n FROM counter WHERE space = ? AND name = ?`
 	subtractSQL = `UPDATE counter SET n = n + ? WHERE space = ? AND name = ?`
-	addSQL      = `INSERT INTO counter(space, name, n) VALUES (?, ?, ?) ON CONFLICT (space, name) DO UPDATE SET n = n + excluded.n`
+	addSQL      = `INSERT INTO counter(space, name, n) VALUES (?, ?, ?) ON CONFLICT (space, name) DO UPDATE SET n = counter.n + excluded.n`
 )
 
-func (x rows) Count(space, name string) (int64, error) {
-	if x.h.b == nil {
-		return x.h.stored(space, name)
-	}
-	return x.h.count(space, name)
-}
-
 func (h *handle) stored(space, name string) (n int64, err error) {
-	_, err = h.queryRow(countSQL, []any{space, name}, func(r row) error {
-		n = r.int(0)
+	_, err = h.queryRow(countSQL, []any{space, name}, func(r sqlrows.Row) error {
+		n = r.Int(0)
 		return nil
 	})
 	return n, err
 }
 
-// count reads a counter's row once for each batch.
-func (h *handle) count(space, name string) (int64, error) {
+// Count reads a counter's row once for each batch.
+func (h *handle) Count(space, name string, _ int64) (int64, error) {
 	if err := h.ready(); err != nil {
 		return 0, err
+	}
+	if h.b == nil {
+		return h.stored(space, name)
 	}
 	if !h.b.find(space, name).known {
 		n, err := h.stored(space, name)
@@ -102,8 +100,8 @@ func (cs *counters) learn(h *handle, space, name string, n int64) {
 	}
 }
 
-func (x rows) Add(space, name string, n int64) error {
-	h := x.h
+// Add notes what is written at the batch's end.
+func (h *handle) Add(space, name string, n int64) error {
 	if err := h.ready(); err != nil {
 		return err
 	}

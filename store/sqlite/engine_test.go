@@ -19,6 +19,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/placet-dev/placet/store/sqlrows"
 	"github.com/placet-dev/placet/txn"
 )
 
@@ -111,13 +112,13 @@ func writeTo(h *handle, id, stream string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := h.exec(insertEventSQL, seq, stream, []byte("0123456789012345678901234567890123456789")); err != nil {
+	if _, err := h.Exec(insertEventSQL, seq, stream, []byte("0123456789012345678901234567890123456789")); err != nil {
 		return err
 	}
-	if _, err := h.exec(insertNoteSQL, id, seq, []byte("0123456789012345678901234567890123456789")); err != nil {
+	if _, err := h.Exec(insertNoteSQL, id, seq, []byte("0123456789012345678901234567890123456789")); err != nil {
 		return err
 	}
-	h.touch(stream)
+	h.Touch(stream)
 	return nil
 }
 
@@ -138,7 +139,7 @@ func (b *bundle) has(id string) bool {
 	b.t.Helper()
 	found := false
 	err := b.view(context.Background(), func(h *handle) (err error) {
-		found, err = h.queryRow(findNoteSQL, []any{id}, func(row) error { return nil })
+		found, err = h.queryRow(findNoteSQL, []any{id}, func(sqlrows.Row) error { return nil })
 		return err
 	})
 	if err != nil {
@@ -150,7 +151,7 @@ func (b *bundle) has(id string) bool {
 func (b *bundle) number(sql string, args ...any) (n int64) {
 	b.t.Helper()
 	err := b.view(context.Background(), func(h *handle) error {
-		return h.query(sql, args, func(r row) error { n = r.int(0); return nil })
+		return h.Query(sql, args, func(r sqlrows.Row) error { n = r.Int(0); return nil })
 	})
 	if err != nil {
 		b.t.Fatalf("%s: %v", sql, err)

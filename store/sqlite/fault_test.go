@@ -12,6 +12,7 @@ import (
 
 	sqlite3 "modernc.org/sqlite/lib"
 
+	"github.com/placet-dev/placet/store/sqlrows"
 	"github.com/placet-dev/placet/txn"
 )
 
@@ -167,10 +168,10 @@ func writeWide(h *handle, id string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := h.exec(insertEventSQL, seq, "run:1", make([]byte, 6000)); err != nil {
+	if _, err := h.Exec(insertEventSQL, seq, "run:1", make([]byte, 6000)); err != nil {
 		return err
 	}
-	_, err = h.exec(insertNoteSQL, id, seq, make([]byte, 6000))
+	_, err = h.Exec(insertNoteSQL, id, seq, make([]byte, 6000))
 	return err
 }
 
@@ -258,7 +259,7 @@ func TestDeadBatchRunsNothing(t *testing.T) {
 		if err := write(h, "after"); !errors.Is(err, txn.ErrNotCommitted) {
 			t.Errorf("a statement after the end said %v", err)
 		}
-		if err := h.query(countNotesSQL, nil, func(row) error { return nil }); !errors.Is(err, txn.ErrNotCommitted) {
+		if err := h.Query(countNotesSQL, nil, func(sqlrows.Row) error { return nil }); !errors.Is(err, txn.ErrNotCommitted) {
 			t.Errorf("a query after the end said %v", err)
 		}
 		return nil // it swallows them
@@ -304,7 +305,7 @@ func TestNobodyHearsOfWhatWasNotCommitted(t *testing.T) {
 		},
 		func(h *handle) error {
 			runs[1]++
-			found, err := h.queryRow(findNoteSQL, []any{"a"}, func(row) error { return nil })
+			found, err := h.queryRow(findNoteSQL, []any{"a"}, func(sqlrows.Row) error { return nil })
 			if found {
 				return taken
 			}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/placet-dev/placet/fault"
+	"github.com/placet-dev/placet/store/sqlrows"
 	"github.com/placet-dev/placet/txn"
 )
 
@@ -40,7 +41,7 @@ type handle struct {
 func (h *handle) Now() time.Time { return h.now }
 
 // epoch is which life of the store this is.
-func (h *handle) epoch() int64 { return h.meta.epoch }
+func (h *handle) Epoch() int64 { return h.meta.epoch }
 
 // restored says when the store last went back in time and to what moment; zero
 // times if it never did.
@@ -51,7 +52,7 @@ func (h *handle) writable() bool { return h.b != nil }
 
 // exec runs one writing statement and says how many rows it changed. sql is a
 // constant: it is prepared once for each connection.
-func (h *handle) exec(sql string, args ...any) (changed int64, err error) {
+func (h *handle) Exec(sql string, args ...any) (changed int64, err error) {
 	if err := h.ready(); err != nil {
 		return 0, err
 	}
@@ -100,7 +101,7 @@ func (h *handle) save() error {
 }
 
 // query runs sql and calls each for every row; each may use the handle.
-func (h *handle) query(sql string, args []any, each func(r row) error) error {
+func (h *handle) Query(sql string, args []any, each func(r sqlrows.Row) error) error {
 	if err := h.ready(); err != nil {
 		return err
 	}
@@ -111,7 +112,7 @@ func (h *handle) query(sql string, args []any, each func(r row) error) error {
 			return err
 		}
 	}
-	err := h.run(sql, args, func(r row) error {
+	err := h.run(sql, args, func(r sqlrows.Row) error {
 		rows++
 		if own = each(r); own == nil && h.b == nil && rows%256 == 0 {
 			own = h.ready()
@@ -126,8 +127,8 @@ func (h *handle) query(sql string, args []any, each func(r row) error) error {
 }
 
 // queryRow runs sql and calls scan for its first row; found is false if it has none.
-func (h *handle) queryRow(sql string, args []any, scan func(r row) error) (found bool, err error) {
-	err = h.query(sql, args, func(r row) error {
+func (h *handle) queryRow(sql string, args []any, scan func(r sqlrows.Row) error) (found bool, err error) {
+	err = h.Query(sql, args, func(r sqlrows.Row) error {
 		if found {
 			return nil
 		}
@@ -155,9 +156,9 @@ func (h *handle) nextSeq() (int64, error) {
 }
 
 // touch wakes those who watch stream, if and when the closure is committed.
-func (h *handle) touch(stream string) { h.touched = append(h.touched, stream) }
+func (h *handle) Touch(stream string) { h.touched = append(h.touched, stream) }
 
-func (h *handle) run(sql string, args []any, each func(row) error) error {
+func (h *handle) run(sql string, args []any, each func(sqlrows.Row) error) error {
 	if h.b != nil {
 		return h.b.query(sql, args, each)
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/placet-dev/placet/store/sqlrows"
 )
 
 // holding is a closure that holds its only note back; half makes it fail behind that.
@@ -111,7 +113,7 @@ func TestHeldBackBeforeAStatement(t *testing.T) {
 	hold := k.fn
 	k.fn = func(h *handle) error {
 		_ = hold(h)
-		err := h.query(`SELECT 1 FROM note WHERE id = 'a'`, nil, func(row) error { found = true; return nil })
+		err := h.Query(`SELECT 1 FROM note WHERE id = 'a'`, nil, func(sqlrows.Row) error { found = true; return nil })
 		return errors.Join(err, own)
 	}
 	others := 0

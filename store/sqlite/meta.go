@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/placet-dev/placet/store/sqlrows"
 	"github.com/placet-dev/placet/txn"
 )
 
@@ -20,8 +21,8 @@ const metaColumns = `schema, min_writer, min_reader, store_id, epoch, next_seq, 
 
 // writerMetaSQL needs the schema that has wake targets.
 var (
-	readMetaSQL   = `SELECT ` + selected(metaColumns) + ` FROM meta WHERE id = 1`
-	writerMetaSQL = `SELECT ` + selected(metaColumns+`, targets`) + ` FROM meta WHERE id = 1`
+	readMetaSQL   = `SELECT ` + sqlrows.Selected(metaColumns) + ` FROM meta WHERE id = 1`
+	writerMetaSQL = `SELECT ` + sqlrows.Selected(metaColumns+`, targets`) + ` FROM meta WHERE id = 1`
 )
 
 const hasTargetsSQL = `SELECT count(*) FROM pragma_table_info('meta') WHERE name = 'targets'`
@@ -32,20 +33,20 @@ UPDATE meta SET
 	last_at = ?
 WHERE id = 1`
 
-func (m *meta) scan(r row) error {
+func (m *meta) scan(r sqlrows.Row, withTargets bool) error {
 	*m = meta{
-		schema:     r.int(0),
-		minWriter:  r.int(1),
-		minReader:  r.int(2),
-		store:      r.str(3),
-		epoch:      r.int(4),
-		nextSeq:    r.int(5),
-		lastAt:     r.int(6),
-		restoredAt: r.time(7),
-		restoredTo: r.time(8),
+		schema:     r.Int(0),
+		minWriter:  r.Int(1),
+		minReader:  r.Int(2),
+		store:      r.Str(3),
+		epoch:      r.Int(4),
+		nextSeq:    r.Int(5),
+		lastAt:     r.Int(6),
+		restoredAt: r.Time(7),
+		restoredTo: r.Time(8),
 	}
-	if len(r.vals) > 9 {
-		m.targets = r.int(9)
+	if withTargets {
+		m.targets = r.Int(9)
 	}
 	return nil
 }
@@ -56,9 +57,9 @@ func readMeta(ctx context.Context, c *conn) (m meta, err error) {
 
 func readMetaBy(ctx context.Context, c *conn, sql string) (m meta, err error) {
 	found := false
-	err = c.query(ctx, sql, nil, func(r row) error {
+	err = c.query(ctx, sql, nil, func(r sqlrows.Row) error {
 		found = true
-		return m.scan(r)
+		return m.scan(r, sql == writerMetaSQL)
 	})
 	if err == nil && !found {
 		err = errNoMeta
@@ -69,9 +70,9 @@ func readMetaBy(ctx context.Context, c *conn, sql string) (m meta, err error) {
 // holdMeta is readMeta for a read that goes on: its snapshot lasts until done is called.
 func holdMeta(c *conn) (m meta, done func() error, err error) {
 	found := false
-	done, err = c.hold(readMetaSQL, func(r row) error {
+	done, err = c.hold(readMetaSQL, func(r sqlrows.Row) error {
 		found = true
-		return m.scan(r)
+		return m.scan(r, false)
 	})
 	if err == nil && !found {
 		_ = done()

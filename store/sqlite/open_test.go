@@ -137,7 +137,7 @@ func TestReadOnlyChangesNothing(t *testing.T) {
 	if err := b.write("x"); !errors.Is(err, txn.ErrNotCommitted) {
 		t.Errorf("an update was told %v", err)
 	}
-	err := b.view(context.Background(), func(h *handle) error { _, err := h.exec(`DELETE FROM note`); return err })
+	err := b.view(context.Background(), func(h *handle) error { _, err := h.Exec(`DELETE FROM note`); return err })
 	if err == nil {
 		t.Error("a view wrote")
 	}

@@ -58,7 +58,7 @@ func copyFile(t *testing.T, from, to string) {
 func (b *bundle) life() (epoch int64, at, to time.Time) {
 	b.t.Helper()
 	err := b.view(context.Background(), func(h *handle) error {
-		epoch = h.epoch()
+		epoch = h.Epoch()
 		at, to = h.restored()
 		return nil
 	})
@@ -180,7 +180,7 @@ func TestCopiedBackWithoutEvents(t *testing.T) {
 	b.mustWrite("a")
 	backup := b.backupTo("backup.db")
 	err := b.update(context.Background(), func(h *handle) error {
-		_, err := h.exec(`UPDATE note SET body = x'01'`)
+		_, err := h.Exec(`UPDATE note SET body = x'01'`)
 		return err
 	})
 	if err != nil {

@@ -23,10 +23,10 @@ func (f *fields) mistaken(i int, want string) {
 }
 
 // null reports whether column i is NULL.
-func (f *fields) null(i int) bool { return f.vals[i] == nil }
+func (f *fields) Null(i int) bool { return f.vals[i] == nil }
 
 // str returns column i as text; "" for NULL.
-func (f *fields) str(i int) string {
+func (f *fields) Str(i int) string {
 	switch v := f.vals[i].(type) {
 	case nil:
 		return ""
@@ -38,7 +38,7 @@ func (f *fields) str(i int) string {
 }
 
 // int returns column i as an integer; 0 for NULL.
-func (f *fields) int(i int) int64 {
+func (f *fields) Int(i int) int64 {
 	switch v := f.vals[i].(type) {
 	case nil:
 		return 0
@@ -50,10 +50,10 @@ func (f *fields) int(i int) int64 {
 }
 
 // bool returns column i as a truth value; false for NULL.
-func (f *fields) bool(i int) bool { return f.int(i) != 0 }
+func (f *fields) Bool(i int) bool { return f.Int(i) != 0 }
 
 // bytes returns column i as bytes; nil for NULL, and only for NULL.
-func (f *fields) bytes(i int) []byte {
+func (f *fields) Bytes(i int) []byte {
 	switch v := f.vals[i].(type) {
 	case nil:
 		return nil
@@ -68,9 +68,9 @@ func (f *fields) bytes(i int) []byte {
 }
 
 // time returns column i, microseconds, as a time in UTC; the zero time for NULL.
-func (f *fields) time(i int) time.Time {
-	if f.null(i) {
+func (f *fields) Time(i int) time.Time {
+	if f.Null(i) {
 		return time.Time{}
 	}
-	return time.UnixMicro(f.int(i)).UTC()
+	return time.UnixMicro(f.Int(i)).UTC()
 }

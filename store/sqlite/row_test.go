@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/placet-dev/placet/store/sqlrows"
 )
 
 func TestValues(t *testing.T) {
@@ -14,17 +16,17 @@ func TestValues(t *testing.T) {
 	at := time.Date(2026, 3, 4, 5, 6, 7, 891234567, time.FixedZone("x", 3600))
 	args := []any{nil, 7, int64(1) << 62, "zwölf\x00", "", []byte{0, 1}, []byte{}, []byte(nil), true, false, at, time.Time{}, -5}
 	err := b.update(context.Background(), func(h *handle) error {
-		found, err := h.queryRow(`SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?`, args, func(r row) error {
-			if !r.null(0) || r.int(1) != 7 || r.int(2) != 1<<62 || r.str(3) != "zwölf\x00" || r.null(4) || r.str(4) != "" || r.int(12) != -5 {
-				t.Errorf("numbers and texts: %v", r.vals)
+		found, err := h.queryRow(`SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?`, args, func(r sqlrows.Row) error {
+			if !r.Null(0) || r.Int(1) != 7 || r.Int(2) != 1<<62 || r.Str(3) != "zwölf\x00" || r.Null(4) || r.Str(4) != "" || r.Int(12) != -5 {
+				t.Errorf("numbers and texts: %v", r.(row).vals)
 			}
-			if !bytes.Equal(r.bytes(5), []byte{0, 1}) || r.bytes(6) == nil || len(r.bytes(6)) != 0 || r.bytes(7) != nil || !r.null(7) {
-				t.Errorf("bytes: %v", r.vals)
+			if !bytes.Equal(r.Bytes(5), []byte{0, 1}) || r.Bytes(6) == nil || len(r.Bytes(6)) != 0 || r.Bytes(7) != nil || !r.Null(7) {
+				t.Errorf("bytes: %v", r.(row).vals)
 			}
-			if !r.bool(8) || r.bool(9) || !r.time(10).Equal(at.Truncate(time.Microsecond)) || r.time(10).Location() != time.UTC || !r.time(11).IsZero() {
-				t.Errorf("truth and times: %v", r.vals)
+			if !r.Bool(8) || r.Bool(9) || !r.Time(10).Equal(at.Truncate(time.Microsecond)) || r.Time(10).Location() != time.UTC || !r.Time(11).IsZero() {
+				t.Errorf("truth and times: %v", r.(row).vals)
 			}
-			if r.str(0) != "" || r.int(0) != 0 || r.bytes(0) != nil || r.bool(0) {
+			if r.Str(0) != "" || r.Int(0) != 0 || r.Bytes(0) != nil || r.Bool(0) {
 				t.Error("NULL is not the zero value")
 			}
 			return nil
@@ -42,20 +44,20 @@ func TestValues(t *testing.T) {
 func TestMistakenValues(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{})
-	view := func(sql string, args []any, each func(row) error) error {
-		return b.view(context.Background(), func(h *handle) error { return h.query(sql, args, each) })
+	view := func(sql string, args []any, each func(sqlrows.Row) error) error {
+		return b.view(context.Background(), func(h *handle) error { return h.Query(sql, args, each) })
 	}
 	tests := []struct {
 		name string
 		args []any
-		each func(row) error
+		each func(sqlrows.Row) error
 		want string
 	}{
-		{"TextAsInt", []any{"x"}, func(r row) error { r.int(0); return nil }, "column 0 holds a string, not an integer"},
-		{"IntAsText", []any{1}, func(r row) error { r.str(0); return nil }, "not text"},
-		{"IntAsBytes", []any{1}, func(r row) error { r.bytes(0); return nil }, "not bytes"},
-		{"Float", []any{1.5}, func(r row) error { return nil }, "float64 cannot be stored"},
-		{"TooFew", nil, func(r row) error { return nil }, "missing argument"},
+		{"TextAsInt", []any{"x"}, func(r sqlrows.Row) error { r.Int(0); return nil }, "column 0 holds a string, not an integer"},
+		{"IntAsText", []any{1}, func(r sqlrows.Row) error { r.Str(0); return nil }, "not text"},
+		{"IntAsBytes", []any{1}, func(r sqlrows.Row) error { r.Bytes(0); return nil }, "not bytes"},
+		{"Float", []any{1.5}, func(r sqlrows.Row) error { return nil }, "float64 cannot be stored"},
+		{"TooFew", nil, func(r sqlrows.Row) error { return nil }, "missing argument"},
 	}
 	for _, tt := range tests {
 		if err := view(`SELECT ?`, tt.args, tt.each); err == nil || !strings.Contains(err.Error(), tt.want) {
@@ -73,11 +75,11 @@ func TestNestedQueries(t *testing.T) {
 	err := b.update(context.Background(), func(h *handle) error {
 		pairs = 0
 		const sql = `SELECT id FROM note ORDER BY id`
-		return h.query(sql, nil, func(outer row) error {
-			id := outer.str(0)
-			return h.query(sql, nil, func(inner row) error {
+		return h.Query(sql, nil, func(outer sqlrows.Row) error {
+			id := outer.Str(0)
+			return h.Query(sql, nil, func(inner sqlrows.Row) error {
 				pairs++
-				if outer.str(0) != id {
+				if outer.Str(0) != id {
 					t.Error("the inner query moved the outer row")
 				}
 				return nil

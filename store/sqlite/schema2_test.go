@@ -14,6 +14,7 @@ import (
 	"github.com/placet-dev/placet/internal/id"
 	"github.com/placet-dev/placet/job"
 	"github.com/placet-dev/placet/store"
+	"github.com/placet-dev/placet/store/sqlrows"
 	"github.com/placet-dev/placet/txn"
 )
 
@@ -25,14 +26,10 @@ func queued(id string, at time.Time) (job.Job, event.Event) {
 // writeOld writes a job as a program of schema 1 does.
 func writeOld(e *engine, jobID string) error {
 	return e.update(context.Background(), func(h *handle) error {
-		x := rows{h}
+		x := sqlrows.Rows{Conn: h}
 		j, e := queued(jobID, h.Now())
 		e = event.Seal(e, event.Head{Stream: j.Stream()}, j.Space, id.New(id.Event), h.Now(), make([]byte, 16))
-		seq, err := x.NextSeq()
-		if err != nil {
-			return err
-		}
-		e.Seq, j.Head = seq, event.NextHead(e)
+		j.Head = event.NextHead(e)
 		return errors.Join(x.InsertJob(j), x.InsertEvents([]event.Event{e}))
 	})
 }

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/placet-dev/placet/store/sqlrows"
 	"github.com/placet-dev/placet/txn"
 )
 
@@ -94,8 +95,8 @@ const (
 // checkpoint runs one of the two, and reports whether the whole log is in the file
 // now. SQLite flushes the file only then.
 func (c *conn) checkpoint(sql string) (whole bool, err error) {
-	err = c.query(context.Background(), sql, nil, func(r row) error {
-		whole = r.int(0) == 0 && r.int(1) == r.int(2)
+	err = c.query(context.Background(), sql, nil, func(r sqlrows.Row) error {
+		whole = r.Int(0) == 0 && r.Int(1) == r.Int(2)
 		return nil
 	})
 	return whole, err

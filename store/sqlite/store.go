@@ -6,7 +6,9 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/store"
+	"github.com/placet-dev/placet/store/sqlrows"
 )
 
 //go:embed migrations/*.sql
@@ -44,52 +46,92 @@ type backend struct{ e *engine }
 var _ store.Backend = backend{}
 
 func (b backend) Update(ctx context.Context, fn func(store.Rows) error, write func(all bool) error) error {
-	return b.e.run(&call{ctx: ctx, fn: func(h *handle) error { return fn(rows{h}) }, write: write})
+	return b.e.run(&call{ctx: ctx, fn: func(h *handle) error { return fn(sqlrows.Rows{Conn: h}) }, write: write})
 }
 
 func (b backend) View(ctx context.Context, fn func(store.Rows) error) error {
-	return b.e.view(ctx, func(h *handle) error { return fn(rows{h}) })
+	return b.e.view(ctx, func(h *handle) error { return fn(sqlrows.Rows{Conn: h}) })
 }
 
 func (b backend) Watch(streams ...string) (<-chan struct{}, func()) { return b.e.watch(streams...) }
 
 func (b backend) Close() error { return b.e.close() }
 
-// rows is one transaction's rows: a statement each, nothing judged.
-type rows struct{ h *handle }
+var _ sqlrows.Conn = (*handle)(nil)
 
-var _ store.Rows = rows{}
+var dialect = sqlrows.Dialect{HasTag: `EXISTS (SELECT 1 FROM json_each(CAST(spec AS TEXT), '$.tags') WHERE value = ?)`}
 
-func (x rows) Now() time.Time          { return x.h.Now() }
-func (x rows) Epoch() int64            { return x.h.epoch() }
-func (x rows) Touch(stream string)     { x.h.touch(stream) }
-func (x rows) NextSeq() (int64, error) { return x.h.nextSeq() }
+func (h *handle) Dialect() *sqlrows.Dialect { return &dialect }
 
-func (x rows) RestoredTo() time.Time {
-	_, to := x.h.restored()
+// RestoredTo is the moment to which the store last went back in time; zero if it never did.
+func (h *handle) RestoredTo() time.Time {
+	_, to := h.restored()
 	return to
 }
 
-// one runs a guarded statement: true if it changed exactly its row.
-func (x rows) one(sql string, args ...any) (bool, error) {
-	n, err := x.h.exec(sql, args...)
-	return n == 1, err
+// Write is run at once: nothing is gained by waiting.
+func (h *handle) Write(w sqlrows.Write) error {
+	n, err := h.Exec(w.SQL, w.Args...)
+	switch {
+	case err != nil && w.Taken != nil && isUnique(err):
+		return w.Taken()
+	case err == nil && n != 1 && w.Lost != nil:
+		return w.Lost()
+	}
+	return err
 }
 
-// text is NULL for an empty text, in columns where nothing is not a value.
-func text(s string) any {
-	if s == "" {
-		return nil
+// Lock has nothing to do: the transaction holds the only lock there is.
+func (h *handle) Lock(string, ...any) error { return nil }
+
+// LockName is as Lock.
+func (h *handle) LockName(string) error { return nil }
+
+// Number draws numbers, which are the events' public order too.
+func (h *handle) Number(es []event.Event) (err error) {
+	for i := range es {
+		if es[i].Seq, err = h.nextSeq(); err != nil {
+			return err
+		}
+		es[i].Pos = es[i].Seq
 	}
-	return s
+	return nil
 }
 
-// pageSize is a list's limit: from 1 to most, usual where none is given. Statements say
-// LIMIT +? for it: SQLite looks at the value of a plain LIMIT ? for its plan, and so
-// prepares the statement again each time that it is bound.
-func pageSize(n, usual, most int) int {
-	if n <= 0 {
-		return usual
+// Arrange has nothing to do.
+func (h *handle) Arrange() error { return nil }
+
+const targetsChangedSQL = `UPDATE meta SET targets = targets + 1 WHERE id = 1`
+
+// hearing is what is remembered of wake targets, as of one value of meta.targets in one
+// life of the store.
+type hearing struct {
+	targets, epoch int64
+	*sqlrows.Hearing
+}
+
+func (h *handle) Hearing(read func() (*sqlrows.Hearing, error)) (*sqlrows.Hearing, error) {
+	b := h.b
+	if b == nil {
+		return read() // a view matches nothing; tests look
 	}
-	return min(n, most)
+	kept := &b.w.e.hears
+	if k := kept.Load(); !b.targetsMoved && k != nil && k.targets == b.meta.targets && k.epoch == b.meta.epoch {
+		return k.Hearing, nil
+	}
+	now, err := read()
+	if err == nil && !b.targetsMoved {
+		kept.Store(&hearing{b.meta.targets, b.meta.epoch, now})
+	}
+	return now, err
+}
+
+// TargetsMove is noted before the change: this batch asks anew from now on, also if
+// the closure is taken back.
+func (h *handle) TargetsMove() error {
+	if h.b != nil {
+		h.b.targetsMoved = true
+	}
+	_, err := h.Exec(targetsChangedSQL)
+	return err
 }

@@ -43,7 +43,7 @@ func TestUnreadableTargetStopsNothing(t *testing.T) {
 			}
 		}
 		err := e.update(ctx, func(h *handle) error {
-			_, err := h.exec(`UPDATE wake_target SET events = x'7b' WHERE id = ?`, bad.ID)
+			_, err := h.Exec(`UPDATE wake_target SET events = x'7b' WHERE id = ?`, bad.ID)
 			return err
 		})
 		if err != nil {

@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/placet-dev/placet/store/sqlrows"
 	"github.com/placet-dev/placet/txn"
 )
 
@@ -24,7 +25,7 @@ func TestViewIsOneMoment(t *testing.T) {
 	b.mustWrite("a")
 	err := b.view(context.Background(), func(h *handle) error {
 		count := func() (n int64) {
-			if err := h.query(countNotesSQL, nil, func(r row) error { n = r.int(0); return nil }); err != nil {
+			if err := h.Query(countNotesSQL, nil, func(r sqlrows.Row) error { n = r.Int(0); return nil }); err != nil {
 				t.Error(err)
 			}
 			return n
@@ -48,13 +49,13 @@ func TestViewCannotWrite(t *testing.T) {
 		if h.writable() {
 			t.Error("a view calls itself writable")
 		}
-		if _, err := h.exec(insertEventSQL, 1, "s", nil); err == nil {
+		if _, err := h.Exec(insertEventSQL, 1, "s", nil); err == nil {
 			t.Error("exec worked")
 		}
 		if _, err := h.nextSeq(); err == nil {
 			t.Error("nextSeq worked")
 		}
-		return h.query(`INSERT INTO junk VALUES (1) RETURNING i`, nil, func(row) error { return nil })
+		return h.Query(`INSERT INTO junk VALUES (1) RETURNING i`, nil, func(sqlrows.Row) error { return nil })
 	})
 	if err == nil || b.number(`SELECT count(*) FROM junk`) != 0 {
 		t.Errorf("a view wrote, and was told %v", err)
@@ -64,7 +65,7 @@ func TestViewCannotWrite(t *testing.T) {
 func TestViewEnds(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{})
-	look := func(h *handle) error { return h.query(countNotesSQL, nil, func(row) error { return nil }) }
+	look := func(h *handle) error { return h.Query(countNotesSQL, nil, func(sqlrows.Row) error { return nil }) }
 
 	ctx, cancel := context.WithCancel(context.Background())
 	err := b.view(ctx, func(h *handle) error { cancel(); return look(h) })
@@ -84,14 +85,14 @@ func TestViewEnds(t *testing.T) {
 	err = b.view(context.Background(), func(h *handle) error {
 		h.ends = time.Now().Add(20 * time.Millisecond)
 		const endless = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n`
-		return h.query(endless, nil, func(row) error { return nil })
+		return h.Query(endless, nil, func(sqlrows.Row) error { return nil })
 	})
 	if !errors.Is(err, errLong) {
 		t.Errorf("an endless result: %v", err)
 	}
 	own := errors.New("own")
 	err = b.view(context.Background(), func(h *handle) error {
-		return h.query(`SELECT 1`, nil, func(row) error { return own })
+		return h.Query(`SELECT 1`, nil, func(sqlrows.Row) error { return own })
 	})
 	if err != own {
 		t.Errorf("its own error came back as %v", err)
@@ -114,7 +115,7 @@ func TestViewPanics(t *testing.T) {
 				}
 			}()
 			_ = b.view(context.Background(), func(h *handle) error {
-				return h.query(`SELECT 1`, nil, func(row) error { panic("mine") })
+				return h.Query(`SELECT 1`, nil, func(sqlrows.Row) error { panic("mine") })
 			})
 			t.Error("the view returned")
 		}()
@@ -124,7 +125,7 @@ func TestViewPanics(t *testing.T) {
 		go func() {
 			defer close(ended)
 			_ = b.view(context.Background(), func(h *handle) error {
-				return h.query(`SELECT 1`, nil, func(row) error { runtime.Goexit(); return nil })
+				return h.Query(`SELECT 1`, nil, func(sqlrows.Row) error { runtime.Goexit(); return nil })
 			})
 			returned = true
 		}()
@@ -142,7 +143,7 @@ func TestViewPanics(t *testing.T) {
 // not, except its time.
 func TestLimitsAreBoundWithoutPreparing(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("rows_*.go")
+	files, err := filepath.Glob("../sqlrows/*.go")
 	if err != nil || len(files) < 6 {
 		t.Fatal(files, err)
 	}
@@ -194,7 +195,7 @@ func TestLogIsBounded(t *testing.T) {
 				}
 				err := b.view(ctx, func(h *handle) error {
 					time.Sleep(3 * foldWait) // long enough that SQLite's own wait for it is in vain
-					return h.query(countNotesSQL, nil, func(row) error { return nil })
+					return h.Query(countNotesSQL, nil, func(sqlrows.Row) error { return nil })
 				})
 				if err != nil {
 					t.Error(err)
@@ -210,10 +211,10 @@ func TestLogIsBounded(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if _, err := h.exec(insertEventSQL, seq, "run:1", make([]byte, wide)); err != nil {
+			if _, err := h.Exec(insertEventSQL, seq, "run:1", make([]byte, wide)); err != nil {
 				return err
 			}
-			_, err = h.exec(insertNoteSQL, fmt.Sprint(i), seq, nil)
+			_, err = h.Exec(insertNoteSQL, fmt.Sprint(i), seq, nil)
 			return err
 		})
 		if err != nil {
@@ -240,7 +241,7 @@ func TestStuckReadDoesNotStopTheWriter(t *testing.T) {
 	go func() {
 		defer close(done)
 		_ = b.view(context.Background(), func(h *handle) error {
-			err := h.query(countNotesSQL, nil, func(row) error { return nil })
+			err := h.Query(countNotesSQL, nil, func(sqlrows.Row) error { return nil })
 			close(held)
 			<-free
 			return err
@@ -517,7 +518,7 @@ func TestCloseWaitsForViews(t *testing.T) {
 			t.Error("it closed under a view")
 		default:
 		}
-		return h.query(countNotesSQL, nil, func(row) error { return nil })
+		return h.Query(countNotesSQL, nil, func(sqlrows.Row) error { return nil })
 	})
 	if err != nil {
 		t.Error(err)

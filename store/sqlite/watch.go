@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/placet-dev/placet/delivery"
+	"github.com/placet-dev/placet/store/sqlrows"
 )
 
 const (
@@ -206,7 +207,7 @@ func (w *watcher) changed() (bool, error) {
 		w.c = c
 	}
 	var v int64
-	err := w.c.query(context.Background(), versionSQL, nil, func(r row) error { v = r.int(0); return nil })
+	err := w.c.query(context.Background(), versionSQL, nil, func(r sqlrows.Row) error { v = r.Int(0); return nil })
 	changed := v != w.version
 	w.version = v
 	return changed, err
@@ -224,7 +225,7 @@ func (w *watcher) tookFresh() bool {
 // committed between their coming and now would be passed over, hence the wake.
 func (w *watcher) start() error {
 	var last int64
-	epoch, err := w.read(lastRowSQL, nil, func(r row) error { last = r.int(0); return nil })
+	epoch, err := w.read(lastRowSQL, nil, func(r sqlrows.Row) error { last = r.Int(0); return nil })
 	if err != nil {
 		return err
 	}
@@ -242,10 +243,10 @@ func (w *watcher) news() error {
 	w.mu.Unlock()
 	last, rows := from, 0
 	streams := map[string]struct{}{}
-	epoch, err := w.read(newRowsSQL, []any{from}, func(r row) error {
-		last = r.int(0)
+	epoch, err := w.read(newRowsSQL, []any{from}, func(r sqlrows.Row) error {
+		last = r.Int(0)
 		rows++
-		streams[r.str(1)] = struct{}{}
+		streams[r.Str(1)] = struct{}{}
 		return nil
 	})
 	if err != nil {
@@ -274,10 +275,10 @@ func (w *watcher) wakeDeliveries() {
 	}
 }
 
-func (w *watcher) read(sql string, args []any, each func(row) error) (epoch int64, err error) {
+func (w *watcher) read(sql string, args []any, each func(sqlrows.Row) error) (epoch int64, err error) {
 	err = w.e.readers.read(context.Background(), func(h *handle) error {
-		epoch = h.epoch()
-		return h.query(sql, args, each)
+		epoch = h.Epoch()
+		return h.Query(sql, args, each)
 	})
 	return epoch, err
 }

@@ -315,7 +315,7 @@ func limitOfPending(w *world) {
 	}
 	for range rounds(10) {
 		var parked atomic.Int64
-		before := read(w, func(tx store.Tx) (int64, error) { return tx.Pending(event.MainSpace) })
+		before := read(w, func(tx store.Tx) (int64, error) { return tx.Pending(event.MainSpace, 0) })
 		together(limit*2, func(i int) {
 			_, err := shops[i%2].parkCall(w.ctx, refund)
 			switch {

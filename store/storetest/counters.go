@@ -18,7 +18,7 @@ func counters(t *testing.T, b Backend) {
 // counting is the part of a backend's rows that counts.
 type counting interface {
 	store.Tx
-	Count(space, name string) (int64, error)
+	Count(space, name string, limit int64) (int64, error)
 	Add(space, name string, n int64) error
 }
 
@@ -28,7 +28,7 @@ func counterAdd(w *world) {
 	}
 	count := func(space, name string) (n int64) {
 		if err := txn.View(w.ctx, w.s, func(tx counting) (err error) {
-			n, err = tx.Count(space, name)
+			n, err = tx.Count(space, name, 0)
 			return err
 		}); err != nil {
 			w.Fatal(err)
@@ -56,7 +56,7 @@ func counterAdd(w *world) {
 func counterPending(w *world) {
 	pending := func(space string, want int64) {
 		w.Helper()
-		w.same(want, read(w, func(tx store.Tx) (int64, error) { return tx.Pending(space) }))
+		w.same(want, read(w, func(tx store.Tx) (int64, error) { return tx.Pending(space, 0) }))
 	}
 	c := w.insertCall(parkedCall())
 	pending(c.Space, 0)
@@ -78,7 +78,7 @@ func counterPending(w *world) {
 		if err := tx.PutDecision(ds[1], yes(ds[1])); err != nil {
 			return err
 		}
-		n, err := tx.Pending(c.Space)
+		n, err := tx.Pending(c.Space, 0)
 		w.same(int64(2), n)
 		return err
 	})

@@ -63,7 +63,7 @@ func (w *world) lookBehind(pos int64) image {
 	err := w.view(func(tx store.Tx) (err error) {
 		m = newImage(pos)
 		m.Epoch = tx.Epoch()
-		if m.Pending[event.MainSpace], err = tx.Pending(event.MainSpace); err != nil {
+		if m.Pending[event.MainSpace], err = tx.Pending(event.MainSpace, 0); err != nil {
 			return err
 		}
 		if m.Events, err = tx.Events(event.Query{After: pos, Limit: 1000}); err != nil {
@@ -313,7 +313,7 @@ func (m *image) readDecisions(ctx context.Context, s txn.Store, space string) er
 	for after, more := "", true; more; {
 		var page []decision.Decision
 		err := txn.View(ctx, s, func(tx store.Tx) (err error) {
-			if m.Pending[space], err = tx.Pending(space); err != nil {
+			if m.Pending[space], err = tx.Pending(space, 0); err != nil {
 				return err
 			}
 			page, err = tx.Decisions(decision.Query{Space: space, After: after, Limit: 100})

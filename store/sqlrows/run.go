@@ -1,4 +1,4 @@
-package sqlite
+package sqlrows
 
 import (
 	"encoding/json"
@@ -9,6 +9,7 @@ import (
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/run"
+	"github.com/placet-dev/placet/store"
 )
 
 const (
@@ -33,8 +34,9 @@ var (
 	selectRuns = `SELECT ` + of(`run`, runColumns) + `, ` + of(`step`, stepColumns) + `, call.result FROM run
 		LEFT JOIN step ON step.run_id = run.id AND step.n = run.step_count
 		LEFT JOIN call ON call.id = step.call_id`
-	runSQL    = selectRuns + ` WHERE run.id = ?`
-	adriftSQL = selectRuns + ` WHERE run.status = 'RUNNING' AND run.space = ? AND (run.lease_until IS NULL OR run.lease_until < ? OR run.epoch < ?)
+	runSQL     = selectRuns + ` WHERE run.id = ?`
+	lockRunSQL = `SELECT 1 FROM run WHERE id = ?` + forChange
+	adriftSQL  = selectRuns + ` WHERE run.status = 'RUNNING' AND run.space = ? AND (run.lease_until IS NULL OR run.lease_until < ? OR run.epoch < ?)
 		AND run.id > ? ORDER BY run.id LIMIT +?`
 	// Few runs are at work, granted, or wait for a word that came in another way; their
 	// indexes find them among any number of others.
@@ -54,8 +56,12 @@ var (
 		WHERE step.run_id = ? AND step.n > ? ORDER BY step.n LIMIT +?`
 )
 
-func (x rows) Run(id string) (r run.Run, err error) {
-	found, err := x.h.queryRow(runSQL, []any{id}, func(row row) (err error) {
+// Run reads what belongs to a run by statements that begin once it is locked.
+func (x Rows) Run(id string) (r run.Run, err error) {
+	if err := x.LockRun(id); err != nil {
+		return r, err
+	}
+	found, err := x.queryRow(runSQL, []any{id}, func(row Row) (err error) {
 		r, err = scanRun(row)
 		return err
 	})
@@ -65,11 +71,10 @@ func (x rows) Run(id string) (r run.Run, err error) {
 	return r, err
 }
 
-// LockRun has nothing to do: the transaction holds the only lock there is.
-func (x rows) LockRun(string) error { return nil }
+func (x Rows) LockRun(id string) error { return x.Lock(lockRunSQL, id) }
 
 // Runs lists newest first: ids sort by time.
-func (x rows) Runs(q run.Query) ([]run.Run, error) {
+func (x Rows) Runs(q run.Query) ([]run.Run, error) {
 	w := where{}
 	w.and(`run.space = ?`, q.Space)
 	w.and(`run.status = ?`, string(q.Status), q.Status != "")
@@ -78,17 +83,17 @@ func (x rows) Runs(q run.Query) ([]run.Run, error) {
 	return x.runs(selectRuns+w.sql+` ORDER BY run.id DESC LIMIT +?`, append(w.args, pageSize(q.Limit, 50, 500))...)
 }
 
-func (x rows) ContinuableRuns(space string, now time.Time, after string, limit int) ([]run.Run, error) {
+func (x Rows) ContinuableRuns(space string, now time.Time, after string, limit int) ([]run.Run, error) {
 	return x.runs(continuableRunsSQL, space, after, space, after, space, after, now, now, x.Epoch(), pageSize(limit, 100, 1000))
 }
 
-func (x rows) Adrift(space string, now time.Time, after string, limit int) ([]run.Run, error) {
+func (x Rows) Adrift(space string, now time.Time, after string, limit int) ([]run.Run, error) {
 	return x.runs(adriftSQL, space, now, x.Epoch(), after, pageSize(limit, 100, 1000))
 }
 
-func (x rows) runs(sql string, args ...any) ([]run.Run, error) {
+func (x Rows) runs(sql string, args ...any) ([]run.Run, error) {
 	var rs []run.Run
-	err := x.h.query(sql, args, func(row row) error {
+	err := x.Query(sql, args, func(row Row) error {
 		r, err := scanRun(row)
 		rs = append(rs, r)
 		return err
@@ -96,42 +101,42 @@ func (x rows) runs(sql string, args ...any) ([]run.Run, error) {
 	return rs, err
 }
 
-func scanRun(r row) (run.Run, error) {
-	meta, err := scanMetadata(r.bytes(9))
+func scanRun(r Row) (run.Run, error) {
+	meta, err := scanMetadata(r.Bytes(9))
 	n := run.Run{
-		ID: r.str(0), Space: r.str(1), Goal: r.str(2),
-		Flow:      run.FlowRef{Name: r.str(5), Version: r.str(6), Digest: r.str(7)},
-		Principal: r.str(8), Metadata: meta, ContinueBy: calls.ContinueBy(r.str(10)), NextTryAt: r.time(11),
-		Status: run.Status(r.str(12)), Reason: run.Reason(r.str(13)), Detail: r.str(14), Result: string(r.bytes(15)),
-		StepCount: r.int(16), Failures: r.int(17), Repeats: r.int(18), LastDigest: r.str(19),
-		Usage:  run.Usage{ModelCalls: r.int(20), Tokens: r.int(21), Cost: run.Cost(r.int(22))},
-		Active: time.Duration(r.int(23)) * time.Microsecond, ActiveSince: r.time(24),
-		ApprovalID: r.str(25), ApprovalN: r.int(26), Fence: r.int(27), LeaseUntil: r.time(28), LeaseOwner: r.str(29), Epoch: r.int(30),
-		CreatedAt: r.time(31), FinishedAt: r.time(32), Version: r.int(33),
+		ID: r.Str(0), Space: r.Str(1), Goal: r.Str(2),
+		Flow:      run.FlowRef{Name: r.Str(5), Version: r.Str(6), Digest: r.Str(7)},
+		Principal: r.Str(8), Metadata: meta, ContinueBy: calls.ContinueBy(r.Str(10)), NextTryAt: r.Time(11),
+		Status: run.Status(r.Str(12)), Reason: run.Reason(r.Str(13)), Detail: r.Str(14), Result: string(r.Bytes(15)),
+		StepCount: r.Int(16), Failures: r.Int(17), Repeats: r.Int(18), LastDigest: r.Str(19),
+		Usage:  run.Usage{ModelCalls: r.Int(20), Tokens: r.Int(21), Cost: run.Cost(r.Int(22))},
+		Active: time.Duration(r.Int(23)) * time.Microsecond, ActiveSince: r.Time(24),
+		ApprovalID: r.Str(25), ApprovalN: r.Int(26), Fence: r.Int(27), LeaseUntil: r.Time(28), LeaseOwner: r.Str(29), Epoch: r.Int(30),
+		CreatedAt: r.Time(31), FinishedAt: r.Time(32), Version: r.Int(33),
 	}
-	n.Head = event.Head{Stream: n.Stream(), Seq: r.int(34), Hash: r.bytes(35)}
+	n.Head = event.Head{Stream: n.Stream(), Seq: r.Int(34), Hash: r.Bytes(35)}
 	if err == nil {
-		err = readJSON("limits", r.bytes(3), &n.Limits)
+		err = readJSON("limits", r.Bytes(3), &n.Limits)
 	}
-	if agent := r.bytes(4); err == nil && agent != nil {
+	if agent := r.Bytes(4); err == nil && agent != nil {
 		err = readJSON("agent", agent, &n.Agent)
 	}
-	if err == nil && !r.null(runFields) {
+	if err == nil && !r.Null(runFields) {
 		n.Current, err = scanStep(r, runFields)
 	}
 	return n, err
 }
 
-func scanStep(r row, at int) (run.Step, error) {
+func scanStep(r Row, at int) (run.Step, error) {
 	s := run.Step{
-		ID: r.str(at), RunID: r.str(at + 1), Index: r.int(at + 2), Status: run.StepStatus(r.str(at + 3)),
-		Kind: run.ProposalKind(r.str(at + 4)), Tool: r.str(at + 5), Args: string(r.bytes(at + 6)), ArgsDigest: r.str(at + 7),
-		Said: r.str(at + 8), Raw: string(r.bytes(at + 9)), Node: r.str(at + 10),
-		Observation: run.ObservationKind(r.str(at + 12)), Message: r.str(at + 13),
-		CallID: r.str(at + 14), ApprovalID: r.str(at + 15), StartedAt: r.time(at + 16), FinishedAt: r.time(at + 17),
-		Result: string(r.bytes(at + stepFields)),
+		ID: r.Str(at), RunID: r.Str(at + 1), Index: r.Int(at + 2), Status: run.StepStatus(r.Str(at + 3)),
+		Kind: run.ProposalKind(r.Str(at + 4)), Tool: r.Str(at + 5), Args: string(r.Bytes(at + 6)), ArgsDigest: r.Str(at + 7),
+		Said: r.Str(at + 8), Raw: string(r.Bytes(at + 9)), Node: r.Str(at + 10),
+		Observation: run.ObservationKind(r.Str(at + 12)), Message: r.Str(at + 13),
+		CallID: r.Str(at + 14), ApprovalID: r.Str(at + 15), StartedAt: r.Time(at + 16), FinishedAt: r.Time(at + 17),
+		Result: string(r.Bytes(at + stepFields)),
 	}
-	ruling := r.bytes(at + 11)
+	ruling := r.Bytes(at + 11)
 	if ruling == nil {
 		return s, nil
 	}
@@ -145,7 +150,7 @@ func readJSON(what string, b []byte, to any) error {
 	return nil
 }
 
-func (x rows) InsertRun(r run.Run) error {
+func (x Rows) InsertRun(r run.Run) error {
 	metadata, err := metadataJSON(r.Metadata)
 	if err != nil {
 		return err
@@ -160,17 +165,19 @@ func (x rows) InsertRun(r run.Run) error {
 			return err
 		}
 	}
-	_, err = x.h.exec(insertRunSQL, r.ID, r.Space, r.Goal, limits, agent, r.Flow.Name, r.Flow.Version, r.Flow.Digest, r.Principal, metadata,
+	return x.Write(Write{SQL: insertRunSQL, Taken: func() error { return takenRun(r) }, Args: []any{
+		r.ID, r.Space, r.Goal, limits, agent, r.Flow.Name, r.Flow.Version, r.Flow.Digest, r.Principal, metadata,
 		string(r.ContinueBy), r.NextTryAt, string(r.Status), string(r.Reason), r.Detail, blob(r.Result), r.StepCount, r.Failures, r.Repeats, r.LastDigest,
 		r.Usage.ModelCalls, r.Usage.Tokens, int64(r.Usage.Cost), micros(r.Active), r.ActiveSince, text(r.ApprovalID), r.ApprovalN, r.Fence, r.LeaseUntil,
-		r.LeaseOwner, r.Epoch, r.CreatedAt, r.FinishedAt, r.Version, r.Head.Seq, r.Head.Hash)
-	if isUnique(err) {
-		err = run.ErrRunState.Say("There is a run %s already.", r.ID).Hint("Choose another id, or resume it: placet run resume %s.", r.ID)
-	}
-	return err
+		r.LeaseOwner, r.Epoch, r.CreatedAt, r.FinishedAt, r.Version, r.Head.Seq, r.Head.Hash,
+	}})
 }
 
-func (x rows) UpdateRun(prev, r run.Run) (bool, error) {
+func takenRun(r run.Run) error {
+	return run.ErrRunState.Say("There is a run %s already.", r.ID).Hint("Choose another id, or resume it: placet run resume %s.", r.ID)
+}
+
+func (x Rows) UpdateRun(prev, r run.Run) error {
 	u := newUpdate(`run`)
 	u.time(`next_try_at`, prev.NextTryAt, r.NextTryAt)
 	u.str(`status`, string(prev.Status), string(r.Status))
@@ -198,16 +205,16 @@ func (x rows) UpdateRun(prev, r run.Run) (bool, error) {
 	u.set(`head_seq`, r.Head.Seq) // prev may show the head of events that are not in the row yet
 	u.set(`head`, r.Head.Hash)
 	u.where(`id = ? AND version = ? AND status = ? AND fence = ?`, prev.ID, prev.Version, string(prev.Status), prev.Fence)
-	return u.run(x)
+	return u.run(x, func() error { return store.MovedRun(prev) })
 }
 
-func (x rows) RenewRun(id string, fence int64, until time.Time) (bool, error) {
+func (x Rows) RenewRun(id string, fence int64, until time.Time) (bool, error) {
 	return x.one(renewRunSQL, until, id, fence, x.Now())
 }
 
-func (x rows) Steps(runID string, after int64, limit int) ([]run.Step, error) {
+func (x Rows) Steps(runID string, after int64, limit int) ([]run.Step, error) {
 	var ss []run.Step
-	err := x.h.query(stepsSQL, []any{runID, after, pageSize(limit, 100, 1000)}, func(r row) error {
+	err := x.Query(stepsSQL, []any{runID, after, pageSize(limit, 100, 1000)}, func(r Row) error {
 		s, err := scanStep(r, 0)
 		ss = append(ss, s)
 		return err
@@ -215,20 +222,19 @@ func (x rows) Steps(runID string, after int64, limit int) ([]run.Step, error) {
 	return ss, err
 }
 
-func (x rows) InsertStep(s run.Step) error {
+func (x Rows) InsertStep(s run.Step) error {
 	ruling, err := rulingJSON(s.Ruling)
 	if err != nil {
 		return err
 	}
-	_, err = x.h.exec(insertStepSQL, s.ID, s.RunID, s.Index, string(s.Status), string(s.Kind), s.Tool, blob(s.Args), s.ArgsDigest, s.Said, blob(s.Raw), s.Node,
+	return x.write(insertStepSQL, s.ID, s.RunID, s.Index, string(s.Status), string(s.Kind), s.Tool, blob(s.Args), s.ArgsDigest, s.Said, blob(s.Raw), s.Node,
 		ruling, string(s.Observation), s.Message, text(s.CallID), text(s.ApprovalID), s.StartedAt, s.FinishedAt)
-	return err
 }
 
-func (x rows) UpdateStep(prev, s run.Step) (bool, error) {
+func (x Rows) UpdateStep(prev, s run.Step) error {
 	ruling, err := rulingJSON(s.Ruling)
 	if err != nil {
-		return false, err
+		return err
 	}
 	u := newUpdate(`step`)
 	u.str(`status`, string(prev.Status), string(s.Status))
@@ -252,7 +258,7 @@ func (x rows) UpdateStep(prev, s run.Step) (bool, error) {
 	u.text(`approval_id`, prev.ApprovalID, s.ApprovalID)
 	u.time(`finished_at`, prev.FinishedAt, s.FinishedAt)
 	u.where(`run_id = ? AND n = ? AND id = ? AND status = ?`, prev.RunID, prev.Index, prev.ID, string(prev.Status))
-	return u.run(x)
+	return u.run(x, func() error { return store.MovedStep(prev) })
 }
 
 func rulingJSON(r run.Ruling) ([]byte, error) {

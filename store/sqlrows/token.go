@@ -1,4 +1,4 @@
-package sqlite
+package sqlrows
 
 import (
 	"time"
@@ -13,17 +13,16 @@ const (
 )
 
 var (
-	selectTokens = `SELECT ` + selected(tokenColumns) + ` FROM token`
+	selectTokens = `SELECT ` + Selected(tokenColumns) + ` FROM token`
 	tokenSQL     = selectTokens + ` WHERE id = ?`
 )
 
-func (x rows) InsertToken(t tokens.Token) error {
-	_, err := x.h.exec(insertTokenSQL, t.ID, t.Space, string(t.Scope), t.Name, t.Principal, text(t.JobID), t.Hash, t.CreatedAt, t.RevokedAt)
-	return err
+func (x Rows) InsertToken(t tokens.Token) error {
+	return x.write(insertTokenSQL, t.ID, t.Space, string(t.Scope), t.Name, t.Principal, text(t.JobID), t.Hash, t.CreatedAt, t.RevokedAt)
 }
 
-func (x rows) Token(id string) (t tokens.Token, err error) {
-	found, err := x.h.queryRow(tokenSQL, []any{id}, func(r row) error {
+func (x Rows) Token(id string) (t tokens.Token, err error) {
+	found, err := x.queryRow(tokenSQL, []any{id}, func(r Row) error {
 		t = scanToken(r)
 		return nil
 	})
@@ -33,15 +32,15 @@ func (x rows) Token(id string) (t tokens.Token, err error) {
 	return t, err
 }
 
-func scanToken(r row) tokens.Token {
+func scanToken(r Row) tokens.Token {
 	return tokens.Token{
-		ID: r.str(0), Space: r.str(1), Scope: tokens.Scope(r.str(2)), Name: r.str(3), Principal: r.str(4), JobID: r.str(5),
-		Hash: r.bytes(6), CreatedAt: r.time(7), RevokedAt: r.time(8),
+		ID: r.Str(0), Space: r.Str(1), Scope: tokens.Scope(r.Str(2)), Name: r.Str(3), Principal: r.Str(4), JobID: r.Str(5),
+		Hash: r.Bytes(6), CreatedAt: r.Time(7), RevokedAt: r.Time(8),
 	}
 }
 
 // Tokens lists newest first: ids sort by time.
-func (x rows) Tokens(q tokens.Query) ([]tokens.Token, error) {
+func (x Rows) Tokens(q tokens.Query) ([]tokens.Token, error) {
 	w := where{}
 	w.and(`space = ?`, q.Space)
 	w.and(`principal = ?`, q.Principal, q.Principal != "")
@@ -52,13 +51,13 @@ func (x rows) Tokens(q tokens.Query) ([]tokens.Token, error) {
 		w.sql += ` AND revoked_at IS NULL`
 	}
 	var ts []tokens.Token
-	err := x.h.query(selectTokens+w.sql+` ORDER BY id DESC LIMIT +?`, append(w.args, pageSize(q.Limit, 50, 500)), func(r row) error {
+	err := x.Query(selectTokens+w.sql+` ORDER BY id DESC LIMIT +?`, append(w.args, pageSize(q.Limit, 50, 500)), func(r Row) error {
 		ts = append(ts, scanToken(r))
 		return nil
 	})
 	return ts, err
 }
 
-func (x rows) RevokeToken(id string, at time.Time) (bool, error) {
+func (x Rows) RevokeToken(id string, at time.Time) (bool, error) {
 	return x.one(revokeTokenSQL, at, id)
 }

@@ -1,4 +1,4 @@
-package sqlite
+package sqlrows
 
 import (
 	"encoding/json"
@@ -8,6 +8,7 @@ import (
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/job"
+	"github.com/placet-dev/placet/store"
 )
 
 const (
@@ -22,9 +23,10 @@ const (
 )
 
 var (
-	selectJobs     = `SELECT ` + selected(jobColumns) + ` FROM job`
+	selectJobs     = `SELECT ` + Selected(jobColumns) + ` FROM job`
 	jobSQL         = selectJobs + ` WHERE id = ? AND cleaned_at IS NULL`
 	jobByKeySQL    = selectJobs + ` WHERE space = ? AND principal = ? AND idempotency_key = ? AND cleaned_at IS NULL`
+	lockJobSQL     = `SELECT 1 FROM job WHERE id = ?` + forChange
 	activeJobsSQL  = selectJobs + ` WHERE home = ? AND ended_at IS NULL AND id > ? ORDER BY id LIMIT +?`
 	cleanedJobsSQL = selectJobs + ` WHERE home = ? AND cleaned_at IS NOT NULL AND id > ? ORDER BY id LIMIT +?`
 )
@@ -34,32 +36,32 @@ const (
 	countAskedSQL = `SELECT coalesce(sum(pending), 0) FROM job WHERE space = ? AND pending > 0`
 )
 
-func (x rows) CountJobs(space string) (job.Counts, error) {
+func (x Rows) CountJobs(space string) (job.Counts, error) {
 	n := job.Counts{ByStatus: map[job.Status]int64{}}
-	err := x.h.query(countJobsSQL, []any{space}, func(r row) error {
-		n.ByStatus[job.Status(r.str(0))] = r.int(1)
+	err := x.Query(countJobsSQL, []any{space}, func(r Row) error {
+		n.ByStatus[job.Status(r.Str(0))] = r.Int(1)
 		return nil
 	})
 	if err != nil {
 		return n, err
 	}
-	_, err = x.h.queryRow(countAskedSQL, []any{space}, func(r row) error {
-		n.Asked = r.int(0)
+	_, err = x.queryRow(countAskedSQL, []any{space}, func(r Row) error {
+		n.Asked = r.Int(0)
 		return nil
 	})
 	return n, err
 }
 
-func (x rows) Job(id string) (job.Job, error) {
+func (x Rows) Job(id string) (job.Job, error) {
 	return x.job("There is no job "+id+".", jobSQL, id)
 }
 
-func (x rows) JobByKey(space, principal, key string) (job.Job, error) {
+func (x Rows) JobByKey(space, principal, key string) (job.Job, error) {
 	return x.job("The key is not in use.", jobByKeySQL, space, principal, key)
 }
 
-func (x rows) job(missing, sql string, args ...any) (j job.Job, err error) {
-	found, err := x.h.queryRow(sql, args, func(r row) (err error) {
+func (x Rows) job(missing, sql string, args ...any) (j job.Job, err error) {
+	found, err := x.queryRow(x.locking(sql), args, func(r Row) (err error) {
 		j, err = scanJob(r)
 		return err
 	})
@@ -70,7 +72,7 @@ func (x rows) job(missing, sql string, args ...any) (j job.Job, err error) {
 }
 
 // Jobs lists newest first: ids sort by time.
-func (x rows) Jobs(q job.Query) ([]job.Job, error) {
+func (x Rows) Jobs(q job.Query) ([]job.Job, error) {
 	w := where{}
 	w.and(`space = ?`, q.Space)
 	w.and(`cleaned_at IS NULL`)
@@ -84,23 +86,23 @@ func (x rows) Jobs(q job.Query) ([]job.Job, error) {
 	w.and(`principal = ?`, q.Principal, q.Principal != "")
 	w.and(`ended_at < ?`, q.EndedBefore, !q.EndedBefore.IsZero())
 	w.and(`name = ?`, q.Name, q.Name != "")
-	w.and(`EXISTS (SELECT 1 FROM json_each(CAST(spec AS TEXT), '$.tags') WHERE value = ?)`, q.Tag, q.Tag != "")
+	w.and(x.Dialect().HasTag, q.Tag, q.Tag != "")
 	w.and(`id < ?`, q.After, q.After != "")
 	w.prefix(`id`, q.Prefix)
 	return x.jobs(selectJobs+w.sql+` ORDER BY id DESC LIMIT +?`, append(w.args, pageSize(q.Limit, 50, 500))...)
 }
 
-func (x rows) ActiveJobs(home, after string, limit int) ([]job.Job, error) {
+func (x Rows) ActiveJobs(home, after string, limit int) ([]job.Job, error) {
 	return x.jobs(activeJobsSQL, home, after, pageSize(limit, 100, 1000))
 }
 
-func (x rows) CleanedJobs(home, after string, limit int) ([]job.Job, error) {
+func (x Rows) CleanedJobs(home, after string, limit int) ([]job.Job, error) {
 	return x.jobs(cleanedJobsSQL, home, after, pageSize(limit, 100, 1000))
 }
 
-func (x rows) jobs(sql string, args ...any) ([]job.Job, error) {
+func (x Rows) jobs(sql string, args ...any) ([]job.Job, error) {
 	var js []job.Job
-	err := x.h.query(sql, args, func(r row) error {
+	err := x.Query(sql, args, func(r Row) error {
 		j, err := scanJob(r)
 		js = append(js, j)
 		return err
@@ -108,24 +110,24 @@ func (x rows) jobs(sql string, args ...any) ([]job.Job, error) {
 	return js, err
 }
 
-func scanJob(r row) (j job.Job, err error) {
+func scanJob(r Row) (j job.Job, err error) {
 	j = job.Job{
-		ID: r.str(0), Space: r.str(1), Home: r.str(2), Principal: r.str(6), IdempotencyKey: r.str(7), Request: r.str(8),
-		Status: job.Status(r.str(9)), Paused: r.bool(10), Launches: r.int(11), Claim: r.str(12), Launcher: r.str(13), Began: r.time(14),
-		Runner: r.str(15), StopBy: r.str(16), StopAt: r.time(17), KillAfter: time.Duration(r.int(18)) * time.Microsecond,
-		ExitCode: int(r.int(19)), Signal: r.str(20), Failure: r.str(21), Progress: r.bytes(22), Outputs: r.int(23), Dropped: r.bool(24),
-		Offset: r.int(25), Pending: r.int(26), Questions: r.int(27), CreatedAt: r.time(28), StartedAt: r.time(29), EndedAt: r.time(30),
-		CleanedAt: r.time(31), Epoch: r.int(32), Version: r.int(33),
+		ID: r.Str(0), Space: r.Str(1), Home: r.Str(2), Principal: r.Str(6), IdempotencyKey: r.Str(7), Request: r.Str(8),
+		Status: job.Status(r.Str(9)), Paused: r.Bool(10), Launches: r.Int(11), Claim: r.Str(12), Launcher: r.Str(13), Began: r.Time(14),
+		Runner: r.Str(15), StopBy: r.Str(16), StopAt: r.Time(17), KillAfter: time.Duration(r.Int(18)) * time.Microsecond,
+		ExitCode: int(r.Int(19)), Signal: r.Str(20), Failure: r.Str(21), Progress: r.Bytes(22), Outputs: r.Int(23), Dropped: r.Bool(24),
+		Offset: r.Int(25), Pending: r.Int(26), Questions: r.Int(27), CreatedAt: r.Time(28), StartedAt: r.Time(29), EndedAt: r.Time(30),
+		CleanedAt: r.Time(31), Epoch: r.Int(32), Version: r.Int(33),
 	}
-	j.Head = event.Head{Stream: j.Stream(), Seq: r.int(34), Hash: r.bytes(35)}
-	if err := json.Unmarshal(r.bytes(4), &j.Spec); err != nil {
+	j.Head = event.Head{Stream: j.Stream(), Seq: r.Int(34), Hash: r.Bytes(35)}
+	if err := json.Unmarshal(r.Bytes(4), &j.Spec); err != nil {
 		return j, fmt.Errorf("the spec of job %s cannot be read as stored: %w", j.ID, err)
 	}
-	j.Secrets, err = scanMetadata(r.bytes(5))
+	j.Secrets, err = scanMetadata(r.Bytes(5))
 	return j, err
 }
 
-func (x rows) InsertJob(j job.Job) error {
+func (x Rows) InsertJob(j job.Job) error {
 	spec, err := json.Marshal(j.Spec)
 	if err != nil {
 		return err
@@ -134,16 +136,18 @@ func (x rows) InsertJob(j job.Job) error {
 	if err != nil {
 		return err
 	}
-	_, err = x.h.exec(insertJobSQL, j.ID, j.Space, j.Home, j.Spec.Name, spec, secrets, j.Principal, text(j.IdempotencyKey), j.Request, string(j.Status),
+	return x.Write(Write{SQL: insertJobSQL, Taken: takenKey, Args: []any{
+		j.ID, j.Space, j.Home, j.Spec.Name, spec, secrets, j.Principal, text(j.IdempotencyKey), j.Request, string(j.Status),
 		j.Paused, j.Launches, j.Claim, j.Launcher, j.Began, j.Runner, j.StopBy, j.StopAt, micros(j.KillAfter), int64(j.ExitCode), j.Signal, j.Failure,
-		j.Progress, j.Outputs, j.Dropped, j.Offset, j.Pending, j.Questions, j.CreatedAt, j.StartedAt, j.EndedAt, j.CleanedAt, j.Epoch, j.Version, j.Head.Seq, j.Head.Hash)
-	if isUnique(err) {
-		err = decision.ErrMoved.Say("The idempotency key was used in the meantime; nothing was written.")
-	}
-	return err
+		j.Progress, j.Outputs, j.Dropped, j.Offset, j.Pending, j.Questions, j.CreatedAt, j.StartedAt, j.EndedAt, j.CleanedAt, j.Epoch, j.Version, j.Head.Seq, j.Head.Hash,
+	}})
 }
 
-func (x rows) UpdateJob(prev, j job.Job) (bool, error) {
+func takenKey() error {
+	return decision.ErrMoved.Say("The idempotency key was used in the meantime; nothing was written.")
+}
+
+func (x Rows) UpdateJob(prev, j job.Job) error {
 	u := newUpdate(`job`)
 	if prev.Secrets != nil && j.Secrets == nil { // they are only ever taken away
 		u.set(`secrets`, nil)
@@ -175,17 +179,16 @@ func (x rows) UpdateJob(prev, j job.Job) (bool, error) {
 	u.set(`head_seq`, j.Head.Seq) // prev may show the head of events that are not in the row yet
 	u.set(`head`, j.Head.Hash)
 	u.where(`id = ? AND version = ? AND status = ? AND claim = ?`, prev.ID, prev.Version, string(prev.Status), prev.Claim)
-	return u.run(x)
+	return u.run(x, func() error { return store.MovedJob(prev) })
 }
 
-func (x rows) InsertTombstone(h event.Head, space, by string) error {
-	_, err := x.h.exec(insertTombstoneSQL, h.Stream, space, h.Seq, h.Hash, x.Now(), by)
-	return err
+func (x Rows) InsertTombstone(h event.Head, space, by string) error {
+	return x.write(insertTombstoneSQL, h.Stream, space, h.Seq, h.Hash, x.Now(), by)
 }
 
-func (x rows) Tombstone(stream string) (h event.Head, found bool, err error) {
-	found, err = x.h.queryRow(tombstoneSQL, []any{stream}, func(r row) error {
-		h = event.Head{Stream: stream, Seq: r.int(0), Hash: r.bytes(1)}
+func (x Rows) Tombstone(stream string) (h event.Head, found bool, err error) {
+	found, err = x.queryRow(tombstoneSQL, []any{stream}, func(r Row) error {
+		h = event.Head{Stream: stream, Seq: r.Int(0), Hash: r.Bytes(1)}
 		return nil
 	})
 	return h, found, err
@@ -196,18 +199,18 @@ func (x rows) Tombstone(stream string) (h event.Head, found bool, err error) {
 var deleteOfJobSQL = []string{
 	`DELETE FROM delivery_attempt WHERE (delivery_id, n) IN (SELECT a.delivery_id, a.n FROM delivery_attempt AS a
 		JOIN delivery AS d ON d.id = a.delivery_id WHERE d.seq IN (` + firstOfJob + `) LIMIT +?2)`,
-	`DELETE FROM delivery WHERE rowid IN (SELECT d.rowid FROM delivery AS d WHERE d.seq IN (` + firstOfJob + `) LIMIT +?2)`,
+	`DELETE FROM delivery WHERE id IN (SELECT d.id FROM delivery AS d WHERE d.seq IN (` + firstOfJob + `) LIMIT +?2)`,
 	`DELETE FROM event WHERE seq IN (` + firstOfJob + `)`,
-	`DELETE FROM wake_target WHERE rowid IN (SELECT t.rowid FROM wake_target AS t JOIN job ON t.stream = 'job:' || job.id AND t.stream > ''
+	`DELETE FROM wake_target WHERE id IN (SELECT t.id FROM wake_target AS t JOIN job ON t.stream = 'job:' || job.id AND t.stream > ''
 		WHERE job.id = ? AND job.cleaned_at IS NOT NULL LIMIT +?)`,
 	`DELETE FROM vote WHERE (decision_id, principal) IN (SELECT v.decision_id, v.principal FROM vote AS v
 		JOIN decision AS d ON d.id = v.decision_id JOIN job ON d.owner_id = job.id
 		WHERE d.owner_kind = 'job' AND job.id = ? AND job.cleaned_at IS NOT NULL LIMIT +?)`,
-	`DELETE FROM decision WHERE rowid IN (SELECT d.rowid FROM decision AS d JOIN job ON d.owner_id = job.id
+	`DELETE FROM decision WHERE id IN (SELECT d.id FROM decision AS d JOIN job ON d.owner_id = job.id
 		WHERE d.owner_kind = 'job' AND job.id = ? AND job.cleaned_at IS NOT NULL LIMIT +?)`,
 	`DELETE FROM token WHERE id IN (SELECT t.id FROM token AS t JOIN job ON t.job_id = job.id
 		WHERE job.id = ? AND job.cleaned_at IS NOT NULL LIMIT +?)`,
-	`DELETE FROM job WHERE rowid IN (SELECT rowid FROM job WHERE id = ? AND cleaned_at IS NOT NULL LIMIT +?)`,
+	`DELETE FROM job WHERE id IN (SELECT id FROM job WHERE id = ? AND cleaned_at IS NOT NULL LIMIT +?)`,
 }
 
 // firstOfJob are the events that go first. As many are left to be deleted as there are
@@ -215,12 +218,12 @@ var deleteOfJobSQL = []string{
 const firstOfJob = `SELECT e.seq FROM job JOIN event AS e ON e.stream = 'job:' || job.id
 	WHERE job.id = ?1 AND job.cleaned_at IS NOT NULL ORDER BY e.stream_seq LIMIT +?2`
 
-func (x rows) DeleteJob(id string, limit int) (n int, err error) {
+func (x Rows) DeleteJob(id string, limit int) (n int, err error) {
 	for _, sql := range deleteOfJobSQL {
 		if n >= limit {
 			return n, nil
 		}
-		k, err := x.h.exec(sql, id, limit-n)
+		k, err := x.Exec(sql, id, limit-n)
 		if err != nil {
 			return n, err
 		}

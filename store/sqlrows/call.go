@@ -1,4 +1,4 @@
-package sqlite
+package sqlrows
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	calls "github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/event"
+	"github.com/placet-dev/placet/store"
 )
 
 const (
@@ -18,9 +19,10 @@ const (
 )
 
 var (
-	selectCalls       = `SELECT ` + selected(callColumns) + ` FROM call`
+	selectCalls       = `SELECT ` + Selected(callColumns) + ` FROM call`
 	callSQL           = selectCalls + ` WHERE id = ?`
 	callByExternalSQL = selectCalls + ` WHERE space = ? AND run_id = ? AND external_id = ?`
+	lockCallSQL       = `SELECT 1 FROM call WHERE id = ?` + forChange
 	// Few calls are granted and not yet run, or in doubt; their indexes find them among
 	// any number of others.
 	continuableSQL = selectCalls + ` WHERE id IN (
@@ -35,16 +37,16 @@ var (
 	leaseEndedSQL = selectCalls + ` WHERE status = 'running' AND step_id IS NULL AND space = ? AND (lease_until < ? OR epoch < ?) AND id > ? ORDER BY id LIMIT +?`
 )
 
-func (x rows) Call(id string) (calls.Call, error) {
+func (x Rows) Call(id string) (calls.Call, error) {
 	return x.call(callSQL, "There is no call "+id+".", id)
 }
 
-func (x rows) CallByExternalID(space, runID, externalID string) (calls.Call, error) {
+func (x Rows) CallByExternalID(space, runID, externalID string) (calls.Call, error) {
 	return x.call(callByExternalSQL, "Run "+runID+" has no call "+externalID+".", space, runID, externalID)
 }
 
-func (x rows) call(sql, missing string, args ...any) (c calls.Call, err error) {
-	found, err := x.h.queryRow(sql, args, func(r row) (err error) {
+func (x Rows) call(sql, missing string, args ...any) (c calls.Call, err error) {
+	found, err := x.queryRow(x.locking(sql), args, func(r Row) (err error) {
 		c, err = scanCall(r)
 		return err
 	})
@@ -54,44 +56,40 @@ func (x rows) call(sql, missing string, args ...any) (c calls.Call, err error) {
 	return c, err
 }
 
-func scanCall(r row) (calls.Call, error) {
-	meta, err := scanMetadata(r.bytes(10))
+func scanCall(r Row) (calls.Call, error) {
+	meta, err := scanMetadata(r.Bytes(10))
 	c := calls.Call{
-		ID: r.str(0), Space: r.str(1), RunID: r.str(2), OwnRun: r.bool(3), ExternalID: r.str(4), Tool: r.str(5), SpecDigest: r.str(6),
-		Args: r.bytes(7), ArgsDigest: r.str(8), Principal: r.str(9), Metadata: meta, ContinueBy: calls.ContinueBy(r.str(11)), NextTryAt: r.time(12),
-		Status: calls.Status(r.str(13)), Kind: calls.Kind(r.str(14)), Message: r.str(15), Result: r.bytes(16), EffectiveDigest: r.str(17),
-		ApprovalID: r.str(18), ApprovalN: r.int(19), Attempts: r.int(20), Fence: r.int(21), LeaseUntil: r.time(22), LeaseOwner: r.str(23), Epoch: r.int(24),
-		CreatedAt: r.time(25), EndedAt: r.time(26), Version: r.int(27), Recovery: calls.Recovery(r.str(30)),
-		StepID: r.str(31),
+		ID: r.Str(0), Space: r.Str(1), RunID: r.Str(2), OwnRun: r.Bool(3), ExternalID: r.Str(4), Tool: r.Str(5), SpecDigest: r.Str(6),
+		Args: r.Bytes(7), ArgsDigest: r.Str(8), Principal: r.Str(9), Metadata: meta, ContinueBy: calls.ContinueBy(r.Str(11)), NextTryAt: r.Time(12),
+		Status: calls.Status(r.Str(13)), Kind: calls.Kind(r.Str(14)), Message: r.Str(15), Result: r.Bytes(16), EffectiveDigest: r.Str(17),
+		ApprovalID: r.Str(18), ApprovalN: r.Int(19), Attempts: r.Int(20), Fence: r.Int(21), LeaseUntil: r.Time(22), LeaseOwner: r.Str(23), Epoch: r.Int(24),
+		CreatedAt: r.Time(25), EndedAt: r.Time(26), Version: r.Int(27), Recovery: calls.Recovery(r.Str(30)),
+		StepID: r.Str(31),
 	}
-	if err == nil && !r.null(31) && !c.Hosted() { // altered: a call without a step has none
+	if err == nil && !r.Null(31) && !c.Hosted() { // altered: a call without a step has none
 		err = fmt.Errorf("the step of call %s is empty as stored", c.ID)
 	}
 	if !c.Hosted() {
-		c.Head = event.Head{Stream: c.Stream(), Seq: r.int(28), Hash: r.bytes(29)}
+		c.Head = event.Head{Stream: c.Stream(), Seq: r.Int(28), Hash: r.Bytes(29)}
 	}
 	return c, err
 }
 
-func (x rows) InsertCall(c calls.Call) (bool, error) {
+func (x Rows) InsertCall(c calls.Call) error {
 	metadata, err := metadataJSON(c.Metadata)
 	if err != nil {
-		return false, err
+		return err
 	}
-	_, err = x.h.exec(insertCallSQL,
+	return x.Write(Write{SQL: insertCallSQL, Taken: func() error { return store.TakenCall(c) }, Args: []any{
 		c.ID, c.Space, c.RunID, c.OwnRun, text(c.ExternalID), c.Tool, c.SpecDigest, c.Args, c.ArgsDigest, c.Principal, metadata, string(c.ContinueBy), c.NextTryAt,
 		string(c.Status), string(c.Kind), c.Message, c.Result, c.EffectiveDigest, text(c.ApprovalID), c.ApprovalN, c.Attempts, c.Fence, c.LeaseUntil, c.LeaseOwner, c.Epoch,
-		c.CreatedAt, c.EndedAt, c.Version, c.Head.Seq, c.Head.Hash, string(c.Recovery), text(c.StepID))
-	if isUnique(err) {
-		return false, nil
-	}
-	return err == nil, err
+		c.CreatedAt, c.EndedAt, c.Version, c.Head.Seq, c.Head.Hash, string(c.Recovery), text(c.StepID),
+	}})
 }
 
-// LockCall has nothing to do: the transaction holds the only lock there is.
-func (x rows) LockCall(string) error { return nil }
+func (x Rows) LockCall(id string) error { return x.Lock(lockCallSQL, id) }
 
-func (x rows) UpdateCall(prev, c calls.Call, whole bool) (bool, error) {
+func (x Rows) UpdateCall(prev, c calls.Call, whole bool) error {
 	u := newUpdate(`call`)
 	u.str(`spec_digest`, prev.SpecDigest, c.SpecDigest)
 	u.str(`recovery`, string(prev.Recovery), string(c.Recovery))
@@ -121,19 +119,19 @@ func (x rows) UpdateCall(prev, c calls.Call, whole bool) (bool, error) {
 		u.and(`run_id`, prev.RunID)
 		u.and(`args_digest`, prev.ArgsDigest)
 	}
-	return u.run(x)
+	return u.run(x, func() error { return store.MovedCall(prev) })
 }
 
-func (x rows) LeaseEnded(space string, now time.Time, after string, limit int) ([]calls.Call, error) {
+func (x Rows) LeaseEnded(space string, now time.Time, after string, limit int) ([]calls.Call, error) {
 	return x.calls(leaseEndedSQL, space, now, x.Epoch(), after, pageSize(limit, 100, 1000))
 }
 
-func (x rows) Continuable(space string, now time.Time, after string, limit int) ([]calls.Call, error) {
+func (x Rows) Continuable(space string, now time.Time, after string, limit int) ([]calls.Call, error) {
 	return x.calls(continuableSQL, space, after, space, after, now, pageSize(limit, 100, 1000))
 }
 
 // Calls lists newest first: ids sort by time.
-func (x rows) Calls(q calls.Query) ([]calls.Call, error) {
+func (x Rows) Calls(q calls.Query) ([]calls.Call, error) {
 	w := where{}
 	w.and(`space = ?`, q.Space)
 	w.and(`status = ?`, string(q.Status), q.Status != "")
@@ -143,9 +141,9 @@ func (x rows) Calls(q calls.Query) ([]calls.Call, error) {
 	return x.calls(selectCalls+w.sql+` ORDER BY id DESC LIMIT +?`, append(w.args, pageSize(q.Limit, 50, 500))...)
 }
 
-func (x rows) calls(sql string, args ...any) ([]calls.Call, error) {
+func (x Rows) calls(sql string, args ...any) ([]calls.Call, error) {
 	var cs []calls.Call
-	err := x.h.query(sql, args, func(r row) error {
+	err := x.Query(sql, args, func(r Row) error {
 		c, err := scanCall(r)
 		cs = append(cs, c)
 		return err
@@ -163,8 +161,8 @@ const (
 		WHERE call_id = ? AND n = ? AND fence = ? AND epoch = ? AND outcome IS ?`
 )
 
-func (x rows) Attempt(callID string, n int64) (a calls.Attempt, err error) {
-	found, err := x.h.queryRow(attemptSQL, []any{callID, n}, func(r row) error {
+func (x Rows) Attempt(callID string, n int64) (a calls.Attempt, err error) {
+	found, err := x.queryRow(attemptSQL, []any{callID, n}, func(r Row) error {
 		a = scanAttempt(r)
 		return nil
 	})
@@ -174,32 +172,33 @@ func (x rows) Attempt(callID string, n int64) (a calls.Attempt, err error) {
 	return a, err
 }
 
-func (x rows) Attempts(callID string) ([]calls.Attempt, error) {
+func (x Rows) Attempts(callID string) ([]calls.Attempt, error) {
 	var as []calls.Attempt
-	err := x.h.query(attemptsSQL, []any{callID}, func(r row) error {
+	err := x.Query(attemptsSQL, []any{callID}, func(r Row) error {
 		as = append(as, scanAttempt(r))
 		return nil
 	})
 	return as, err
 }
 
-func scanAttempt(r row) calls.Attempt {
+func scanAttempt(r Row) calls.Attempt {
 	return calls.Attempt{
-		CallID: r.str(0), N: r.int(1), Fence: r.int(2), Epoch: r.int(3), ApprovalID: r.str(4), GrantDigest: r.str(5), EffectiveDigest: r.str(6),
-		Args: r.bytes(7), Owner: r.str(8), Recovery: calls.Recovery(r.str(9)), StartedAt: r.time(10), EndedAt: r.time(11),
-		Outcome: calls.Status(r.str(12)), Kind: calls.Kind(r.str(13)), Message: r.str(14), Late: r.bool(15),
+		CallID: r.Str(0), N: r.Int(1), Fence: r.Int(2), Epoch: r.Int(3), ApprovalID: r.Str(4), GrantDigest: r.Str(5), EffectiveDigest: r.Str(6),
+		Args: r.Bytes(7), Owner: r.Str(8), Recovery: calls.Recovery(r.Str(9)), StartedAt: r.Time(10), EndedAt: r.Time(11),
+		Outcome: calls.Status(r.Str(12)), Kind: calls.Kind(r.Str(13)), Message: r.Str(14), Late: r.Bool(15),
 	}
 }
 
-func (x rows) InsertAttempt(a calls.Attempt) error {
-	_, err := x.h.exec(insertAttemptSQL, a.CallID, a.N, a.Fence, a.Epoch, text(a.ApprovalID), a.GrantDigest, a.EffectiveDigest, a.Args, a.Owner,
+func (x Rows) InsertAttempt(a calls.Attempt) error {
+	return x.write(insertAttemptSQL, a.CallID, a.N, a.Fence, a.Epoch, text(a.ApprovalID), a.GrantDigest, a.EffectiveDigest, a.Args, a.Owner,
 		string(a.Recovery), a.StartedAt, a.EndedAt, text(string(a.Outcome)), string(a.Kind), a.Message, a.Late)
-	return err
 }
 
-func (x rows) UpdateAttempt(prev, a calls.Attempt) (bool, error) {
-	return x.one(updateAttemptSQL, a.EndedAt, text(string(a.Outcome)), string(a.Kind), a.Message, a.Late,
-		prev.CallID, prev.N, prev.Fence, prev.Epoch, text(string(prev.Outcome)))
+func (x Rows) UpdateAttempt(prev, a calls.Attempt) error {
+	return x.Write(Write{SQL: updateAttemptSQL, Lost: func() error { return store.MovedAttempt(prev) }, Args: []any{
+		a.EndedAt, text(string(a.Outcome)), string(a.Kind), a.Message, a.Late,
+		prev.CallID, prev.N, prev.Fence, prev.Epoch, text(string(prev.Outcome)),
+	}})
 }
 
 const (
@@ -209,34 +208,35 @@ const (
 	dropGuardSQL = `DELETE FROM guard WHERE space = ? AND run_id = ? AND name = ? AND key = ? AND n <= ?`
 )
 
-func (x rows) GuardCount(g calls.Guard) (calls.Guard, error) {
-	_, err := x.h.queryRow(guardSQL, []any{g.Space, g.RunID, g.Name, g.Key}, func(r row) error {
-		g.N, g.Since = r.int(0), r.time(1)
+func (x Rows) GuardCount(g calls.Guard) (calls.Guard, error) {
+	if err := x.LockName("guard\x00" + g.Space + "\x00" + g.RunID + "\x00" + g.Name + "\x00" + g.Key); err != nil {
+		return g, err
+	}
+	_, err := x.queryRow(guardSQL, []any{g.Space, g.RunID, g.Name, g.Key}, func(r Row) error {
+		g.N, g.Since = r.Int(0), r.Time(1)
 		return nil
 	})
 	return g, err
 }
 
-func (x rows) PutGuard(g calls.Guard) error {
-	_, err := x.h.exec(putGuardSQL, g.Space, g.RunID, g.Name, g.Key, g.N, g.Since)
-	return err
+func (x Rows) PutGuard(g calls.Guard) error {
+	return x.write(putGuardSQL, g.Space, g.RunID, g.Name, g.Key, g.N, g.Since)
 }
 
-func (x rows) DropGuard(g calls.Guard) error {
-	_, err := x.h.exec(dropGuardSQL, g.Space, g.RunID, g.Name, g.Key, g.N)
-	return err
+func (x Rows) DropGuard(g calls.Guard) error {
+	return x.write(dropGuardSQL, g.Space, g.RunID, g.Name, g.Key, g.N)
 }
 
 // A closed one stands for ever: what it was given to has ended otherwise.
 const countGrantsSQL = `SELECT owner_kind, count(*) FROM decision WHERE space = ? AND status = 'approved' AND open = 1 GROUP BY owner_kind`
 
-func (x rows) CountGrants(space string) (ofCalls, ofRuns int64, err error) {
-	err = x.h.query(countGrantsSQL, []any{space}, func(r row) error {
-		switch decision.OwnerKind(r.str(0)) {
+func (x Rows) CountGrants(space string) (ofCalls, ofRuns int64, err error) {
+	err = x.Query(countGrantsSQL, []any{space}, func(r Row) error {
+		switch decision.OwnerKind(r.Str(0)) {
 		case decision.OwnerCall:
-			ofCalls = r.int(1)
+			ofCalls = r.Int(1)
 		case decision.OwnerRun:
-			ofRuns = r.int(1)
+			ofRuns = r.Int(1)
 		}
 		return nil
 	})
@@ -248,12 +248,12 @@ const (
 	firstUserSQL  = `SELECT principal FROM call WHERE space = ? AND run_id = ? AND step_id IS NULL ORDER BY id LIMIT 1`
 )
 
-func (x rows) RunUse(space, runID string) (u calls.RunUse, err error) {
-	if u.Run, err = x.h.queryRow(runIsThereSQL, []any{runID, space}, func(row) error { return nil }); err != nil {
+func (x Rows) RunUse(space, runID string) (u calls.RunUse, err error) {
+	if u.Run, err = x.queryRow(runIsThereSQL, []any{runID, space}, func(Row) error { return nil }); err != nil {
 		return u, err
 	}
-	u.Calls, err = x.h.queryRow(firstUserSQL, []any{space, runID}, func(r row) error {
-		u.Principal = r.str(0)
+	u.Calls, err = x.queryRow(firstUserSQL, []any{space, runID}, func(r Row) error {
+		u.Principal = r.Str(0)
 		return nil
 	})
 	return u, err
@@ -264,14 +264,14 @@ const (
 	insertIdempotentSQL = `INSERT INTO idempotency(space, principal, route, key, request, call_id, attempt, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (space, principal, route, key) DO UPDATE SET request = excluded.request, call_id = excluded.call_id, attempt = excluded.attempt,
 			at = excluded.at
-		WHERE at < ?`
+		WHERE idempotency.at < ?`
 	oldKeysSQL = `SELECT space, principal, route, key, request, call_id, attempt, at FROM idempotency WHERE at < ? ORDER BY at LIMIT +?`
 	dropKeySQL = `DELETE FROM idempotency WHERE space = ? AND principal = ? AND route = ? AND key = ? AND at = ?`
 )
 
-func (x rows) IdempotentCall(k calls.IdempotencyKey) (calls.IdempotencyKey, error) {
-	found, err := x.h.queryRow(idempotentSQL, []any{k.Space, k.Principal, k.Route, k.Key, x.Now().Add(-calls.KeptKeys)}, func(r row) error {
-		k.Request, k.CallID, k.Attempt, k.At = r.str(0), r.str(1), r.int(2), r.time(3)
+func (x Rows) IdempotentCall(k calls.IdempotencyKey) (calls.IdempotencyKey, error) {
+	found, err := x.queryRow(idempotentSQL, []any{k.Space, k.Principal, k.Route, k.Key, x.Now().Add(-calls.KeptKeys)}, func(r Row) error {
+		k.Request, k.CallID, k.Attempt, k.At = r.Str(0), r.Str(1), r.Int(2), r.Time(3)
 		return nil
 	})
 	if err == nil && !found {
@@ -280,20 +280,20 @@ func (x rows) IdempotentCall(k calls.IdempotencyKey) (calls.IdempotencyKey, erro
 	return k, err
 }
 
-func (x rows) InsertIdempotent(k calls.IdempotencyKey) (bool, error) {
+func (x Rows) InsertIdempotent(k calls.IdempotencyKey) (bool, error) {
 	return x.one(insertIdempotentSQL, k.Space, k.Principal, k.Route, k.Key, k.Request, k.CallID, k.Attempt, k.At, k.At.Add(-calls.KeptKeys))
 }
 
-func (x rows) OldKeys(before time.Time, limit int) (ks []calls.IdempotencyKey, err error) {
-	err = x.h.query(oldKeysSQL, []any{before, pageSize(limit, 100, 1000)}, func(r row) error {
+func (x Rows) OldKeys(before time.Time, limit int) (ks []calls.IdempotencyKey, err error) {
+	err = x.Query(oldKeysSQL, []any{before, pageSize(limit, 100, 1000)}, func(r Row) error {
 		ks = append(ks, calls.IdempotencyKey{
-			Space: r.str(0), Principal: r.str(1), Route: r.str(2), Key: r.str(3), Request: r.str(4), CallID: r.str(5), Attempt: r.int(6), At: r.time(7),
+			Space: r.Str(0), Principal: r.Str(1), Route: r.Str(2), Key: r.Str(3), Request: r.Str(4), CallID: r.Str(5), Attempt: r.Int(6), At: r.Time(7),
 		})
 		return nil
 	})
 	return ks, err
 }
 
-func (x rows) DropKey(k calls.IdempotencyKey) (bool, error) {
+func (x Rows) DropKey(k calls.IdempotencyKey) (bool, error) {
 	return x.one(dropKeySQL, k.Space, k.Principal, k.Route, k.Key, k.At)
 }

@@ -1,4 +1,4 @@
-package sqlite
+package sqlrows
 
 import (
 	"bytes"
@@ -81,9 +81,16 @@ func (u *update) and(column string, v any) {
 	u.args = append(u.args, v)
 }
 
-// run reports whether exactly one row was as expected, and is changed now. u is
-// spent then.
-func (u *update) run(x rows) (bool, error) {
+// run writes, or lost is the error: exactly one row has to be as expected. u is spent
+// then.
+func (u *update) run(x Rows, lost func() error) error {
+	err := x.Write(Write{SQL: updates.text(u.sql), Args: u.args, Lost: lost})
+	u.free()
+	return err
+}
+
+// won is run for a caller that goes on where the row was not as expected.
+func (u *update) won(x Rows) (bool, error) {
 	won, err := x.one(updates.text(u.sql), u.args...)
 	u.free()
 	return won, err

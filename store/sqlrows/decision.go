@@ -1,4 +1,4 @@
-package sqlite
+package sqlrows
 
 import (
 	"encoding/json"
@@ -26,22 +26,27 @@ const (
 )
 
 var (
-	selectDecisions  = `SELECT ` + selected(decisionColumns) + ` FROM decision`
+	selectDecisions  = `SELECT ` + Selected(decisionColumns) + ` FROM decision`
 	decisionSQL      = selectDecisions + ` WHERE id = ? AND ` + seenDecision
 	decisionByKeySQL = selectDecisions + ` WHERE owner_kind = ? AND owner_id = ? AND idempotency_key = ? AND ` + seenDecision
 	dueSQL           = selectDecisions + ` WHERE due_at < ? ORDER BY due_at LIMIT +? OFFSET +?`
+
+	// A decision's owner never changes: it is locked by what the decision says of it.
+	lockOwningCallSQL = `SELECT 1 FROM call WHERE id = (SELECT owner_id FROM decision WHERE id = ? AND owner_kind = 'call')` + forChange
+	lockOwningRunSQL  = `SELECT 1 FROM run WHERE id = (SELECT owner_id FROM decision WHERE id = ? AND owner_kind = 'run')` + forChange
+	lockOwningJobSQL  = `SELECT 1 FROM job WHERE id = (SELECT owner_id FROM decision WHERE id = ? AND owner_kind = 'job')` + forChange
 )
 
-func (x rows) Decision(id string) (decision.Decision, error) {
+func (x Rows) Decision(id string) (decision.Decision, error) {
 	return x.decision("There is no approval or question "+id+".", decisionSQL, id)
 }
 
-func (x rows) DecisionByKey(owner decision.Ref, key string) (decision.Decision, error) {
+func (x Rows) DecisionByKey(owner decision.Ref, key string) (decision.Decision, error) {
 	return x.decision("The key is not in use.", decisionByKeySQL, string(owner.Kind), owner.ID, key)
 }
 
-func (x rows) decision(missing, sql string, args ...any) (d decision.Decision, err error) {
-	found, err := x.h.queryRow(sql, args, func(r row) (err error) {
+func (x Rows) decision(missing, sql string, args ...any) (d decision.Decision, err error) {
+	found, err := x.queryRow(sql, args, func(r Row) (err error) {
 		d, err = scanDecision(r)
 		return err
 	})
@@ -51,34 +56,40 @@ func (x rows) decision(missing, sql string, args ...any) (d decision.Decision, e
 	return d, err
 }
 
-// LockDecision needs no lock of its own: the transaction holds the only one.
-func (x rows) LockDecision(id string) (decision.Decision, error) { return x.Decision(id) }
+func (x Rows) LockDecision(id string) (decision.Decision, error) {
+	for _, sql := range []string{lockOwningCallSQL, lockOwningRunSQL, lockOwningJobSQL} {
+		if err := x.Lock(sql, id); err != nil {
+			return decision.Decision{}, err
+		}
+	}
+	return x.Decision(id)
+}
 
-func scanDecision(r row) (decision.Decision, error) {
-	meta, err := scanMetadata(r.bytes(22))
+func scanDecision(r Row) (decision.Decision, error) {
+	meta, err := scanMetadata(r.Bytes(22))
 	var options []string
-	if o := r.bytes(45); err == nil && o != nil {
+	if o := r.Bytes(45); err == nil && o != nil {
 		err = json.Unmarshal(o, &options)
 	}
 	return decision.Decision{
-		ID: r.str(0), Space: r.str(1), Type: decision.Type(r.str(2)),
-		Owner: decision.Ref{Kind: decision.OwnerKind(r.str(3)), ID: r.str(4)}, N: r.int(5),
-		Kind: r.str(6), Capability: r.bytes(7), Presentation: r.bytes(8), Request: r.bytes(9), Digest: r.str(10), SpecDigest: r.str(11),
-		ArgsDigest: r.str(12), SpentDigest: r.str(13), Reason: r.str(14), ForbidEdits: r.bool(15),
-		RunID: r.str(16), CallID: r.str(17), StepID: r.str(18), Node: r.str(19), Tool: r.str(20),
-		RequestedBy: r.str(21), Metadata: meta, CreatedAt: r.time(23), ExpiresAt: r.time(24),
-		GrantTTL: time.Duration(r.int(25)) * time.Microsecond,
-		Status:   decision.Status(r.str(26)), Open: r.bool(27), Needs: int(r.int(28)), Choice: decision.Choice(r.str(29)),
-		DecidedBy: r.str(30), DecidedPrincipal: r.str(31), DecidedAt: r.time(32), Verified: r.bool(33), Note: r.str(34),
-		EditedArgs: r.bytes(35), EditedDigest: r.str(36), EffectiveDigest: r.str(37), GrantExpiresAt: r.time(38), Epoch: r.int(39),
-		SettledAt: r.time(40), ConsumedAt: r.time(41), ConsumedBy: r.int(42), Version: r.int(43),
-		Prompt: string(r.bytes(44)), Options: options, Form: r.bytes(46), IdempotencyKey: r.str(47), Input: r.bytes(48),
-		WithdrawnBy: r.str(49), WithdrawnPrincipal: r.str(50),
+		ID: r.Str(0), Space: r.Str(1), Type: decision.Type(r.Str(2)),
+		Owner: decision.Ref{Kind: decision.OwnerKind(r.Str(3)), ID: r.Str(4)}, N: r.Int(5),
+		Kind: r.Str(6), Capability: r.Bytes(7), Presentation: r.Bytes(8), Request: r.Bytes(9), Digest: r.Str(10), SpecDigest: r.Str(11),
+		ArgsDigest: r.Str(12), SpentDigest: r.Str(13), Reason: r.Str(14), ForbidEdits: r.Bool(15),
+		RunID: r.Str(16), CallID: r.Str(17), StepID: r.Str(18), Node: r.Str(19), Tool: r.Str(20),
+		RequestedBy: r.Str(21), Metadata: meta, CreatedAt: r.Time(23), ExpiresAt: r.Time(24),
+		GrantTTL: time.Duration(r.Int(25)) * time.Microsecond,
+		Status:   decision.Status(r.Str(26)), Open: r.Bool(27), Needs: int(r.Int(28)), Choice: decision.Choice(r.Str(29)),
+		DecidedBy: r.Str(30), DecidedPrincipal: r.Str(31), DecidedAt: r.Time(32), Verified: r.Bool(33), Note: r.Str(34),
+		EditedArgs: r.Bytes(35), EditedDigest: r.Str(36), EffectiveDigest: r.Str(37), GrantExpiresAt: r.Time(38), Epoch: r.Int(39),
+		SettledAt: r.Time(40), ConsumedAt: r.Time(41), ConsumedBy: r.Int(42), Version: r.Int(43),
+		Prompt: string(r.Bytes(44)), Options: options, Form: r.Bytes(46), IdempotencyKey: r.Str(47), Input: r.Bytes(48),
+		WithdrawnBy: r.Str(49), WithdrawnPrincipal: r.Str(50),
 	}, err
 }
 
 // InsertDecision writes what was asked and then, where d comes decided, the rest.
-func (x rows) InsertDecision(d decision.Decision) error {
+func (x Rows) InsertDecision(d decision.Decision) error {
 	metadata, err := metadataJSON(d.Metadata)
 	if err != nil {
 		return err
@@ -89,15 +100,14 @@ func (x rows) InsertDecision(d decision.Decision) error {
 			return err
 		}
 	}
-	_, err = x.h.exec(insertDecisionSQL,
+	err = x.write(insertDecisionSQL,
 		d.ID, d.Space, string(d.Type), string(d.Owner.Kind), d.Owner.ID, d.N, d.Kind, d.Capability, d.Presentation, d.Request, d.Digest, d.SpecDigest,
 		d.ArgsDigest, d.SpentDigest, d.Reason, d.ForbidEdits, d.RunID, d.CallID, d.StepID, d.Node, d.Tool, d.RequestedBy, metadata, d.CreatedAt,
 		d.ExpiresAt, micros(d.GrantTTL), d.Needs, d.Epoch, d.ExpiresAt, blob(d.Prompt), options, d.Form, text(d.IdempotencyKey))
 	if err != nil || d.Status == decision.Pending && d.Open {
 		return err
 	}
-	_, err = x.UpdateDecision(asAsked(d), d, false)
-	return err
+	return x.UpdateDecision(asAsked(d), d, false)
 }
 
 // asAsked is d as it was before anybody answered.
@@ -110,7 +120,7 @@ func asAsked(d decision.Decision) decision.Decision {
 	return d
 }
 
-func (x rows) UpdateDecision(prev, d decision.Decision, whole bool) (bool, error) {
+func (x Rows) UpdateDecision(prev, d decision.Decision, whole bool) error {
 	u := newUpdate(`decision`)
 	u.str(`status`, string(prev.Status), string(d.Status))
 	u.bool(`open`, prev.Open, d.Open)
@@ -136,7 +146,7 @@ func (x rows) UpdateDecision(prev, d decision.Decision, whole bool) (bool, error
 	if whole {
 		u.same(prev)
 	}
-	return u.run(x)
+	return u.run(x, func() error { return decision.Moved("%s", prev.ID) })
 }
 
 // same holds the rest of what decision.Decision.Same compares against the row.
@@ -157,9 +167,8 @@ func (u *update) same(d decision.Decision) {
 	u.and(`input`, d.Input)
 }
 
-func (x rows) InsertVote(v decision.Vote) error {
-	_, err := x.h.exec(insertVoteSQL, v.DecisionID, v.Principal, v.By, string(v.Choice), v.Input, v.Shown, v.EditedDigest, v.Note, v.At)
-	return err
+func (x Rows) InsertVote(v decision.Vote) error {
+	return x.write(insertVoteSQL, v.DecisionID, v.Principal, v.By, string(v.Choice), v.Input, v.Shown, v.EditedDigest, v.Note, v.At)
 }
 
 // micros is a duration as it is stored: rounded up, since 0 stands for no limit.
@@ -183,12 +192,12 @@ func dueAt(d decision.Decision) time.Time {
 	return time.Time{}
 }
 
-func (x rows) Due(now time.Time, skip, limit int) ([]decision.Decision, error) {
+func (x Rows) Due(now time.Time, skip, limit int) ([]decision.Decision, error) {
 	return x.decisions(dueSQL, now, pageSize(limit, 100, 1000), skip)
 }
 
 // Decisions lists newest first: ids sort by time.
-func (x rows) Decisions(q decision.Query) ([]decision.Decision, error) {
+func (x Rows) Decisions(q decision.Query) ([]decision.Decision, error) {
 	w := where{}
 	if q.CallID != "" {
 		w.and(`owner_kind = 'call' AND owner_id = ?`, q.CallID)
@@ -215,9 +224,9 @@ func (x rows) Decisions(q decision.Query) ([]decision.Decision, error) {
 	return x.decisions(selectDecisions+w.sql+` ORDER BY id DESC LIMIT +?`, append(w.args, pageSize(q.Limit, 50, 500))...)
 }
 
-func (x rows) decisions(sql string, args ...any) ([]decision.Decision, error) {
+func (x Rows) decisions(sql string, args ...any) ([]decision.Decision, error) {
 	var ds []decision.Decision
-	err := x.h.query(sql, args, func(r row) error {
+	err := x.Query(sql, args, func(r Row) error {
 		d, err := scanDecision(r)
 		ds = append(ds, d)
 		return err

@@ -1,4 +1,4 @@
-package sqlite
+package sqlrows
 
 import (
 	"encoding/json"
@@ -7,12 +7,12 @@ import (
 	"unicode/utf8"
 )
 
-// selected is a list of columns for a SELECT. For every query the driver fetches
+// Selected is a list of columns for a SELECT. For every query the driver fetches
 // the name and the declared type of each column, which takes longer than the
 // values; an expression named "" has neither.
-func selected(columns string) string { return selectedOf("", columns) }
+func Selected(columns string) string { return selectedOf("", columns) }
 
-// of is selected for the columns of one table among several.
+// of is Selected for the columns of one table among several.
 func of(table, columns string) string { return selectedOf(table+".", columns) }
 
 func selectedOf(table, columns string) string {

@@ -1,4 +1,4 @@
-package sqlite
+package sqlrows
 
 import (
 	"encoding/json"
@@ -13,8 +13,7 @@ const (
 		max_attempts, retry_delay, timeout, max_age, unordered, created_at, disabled_at, disabled, removed_at, version`
 	insertTargetSQL = `INSERT INTO wake_target(` + targetColumns + `)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
-	targetsChangedSQL = `UPDATE meta SET targets = targets + 1 WHERE id = 1`
-	updateTargetSQL   = `UPDATE wake_target SET name = ?, events = ?, url = ?, headers = ?, command = ?, secret = ?, old_secret = ?, old_until = ?,
+	updateTargetSQL = `UPDATE wake_target SET name = ?, events = ?, url = ?, headers = ?, command = ?, secret = ?, old_secret = ?, old_until = ?,
 		max_attempts = ?, retry_delay = ?, timeout = ?, max_age = ?, unordered = ?, disabled_at = ?, disabled = ?, removed_at = ?, version = version + 1
 		WHERE id = ? AND version = ?`
 
@@ -31,24 +30,26 @@ const (
 )
 
 var (
-	selectTargets = `SELECT ` + selected(targetColumns) + ` FROM wake_target`
+	selectTargets = `SELECT ` + Selected(targetColumns) + ` FROM wake_target`
 	targetSQL     = selectTargets + ` WHERE id = ?`
 	globalSQL     = selectTargets + ` WHERE stream = ''` + inUse + ` ORDER BY id`
 	rootedSQL     = selectTargets + ` WHERE space = ? AND stream = ?` + inUse + ` ORDER BY id`
 )
 
-// hearing is what is kept in memory of the wake targets: they are asked for at every
-// event. It is as of one value of meta.targets in one life of the store.
-type hearing struct {
-	targets, epoch int64
-	global         map[string][]delivery.Target // by space
-	rooted         bool                         // some hear of one root
+// Hearing is what a backend keeps in memory of the wake targets: they are asked for at
+// every event.
+type Hearing struct {
+	global map[string][]delivery.Target // by space
+	rooted bool                         // some hear of one root
 }
 
-func (x rows) WakeTargets(space, stream string) ([]delivery.Target, error) {
-	h, err := x.hearing()
-	if err != nil || !h.rooted {
-		return h.global[space], err
+func (x Rows) WakeTargets(space, stream string) ([]delivery.Target, error) {
+	h, err := x.Hearing(x.readHearing)
+	if err != nil {
+		return nil, err
+	}
+	if !h.rooted {
+		return h.global[space], nil
 	}
 	own, err := x.targets(rootedSQL, space, stream)
 	own = slices.DeleteFunc(own, func(t delivery.Target) bool { return !t.InUse() })
@@ -58,24 +59,8 @@ func (x rows) WakeTargets(space, stream string) ([]delivery.Target, error) {
 	return append(own, h.global[space]...), err
 }
 
-func (x rows) hearing() (*hearing, error) {
-	b := x.h.b
-	if b == nil {
-		return x.readHearing() // a view matches nothing; tests look
-	}
-	h := x.h.b.w.e.hears.Load()
-	if !b.targetsMoved && h != nil && h.targets == b.meta.targets && h.epoch == b.meta.epoch {
-		return h, nil
-	}
-	h, err := x.readHearing()
-	if err == nil && !b.targetsMoved {
-		b.w.e.hears.Store(h)
-	}
-	return h, err
-}
-
-func (x rows) readHearing() (*hearing, error) {
-	h := &hearing{targets: x.h.meta.targets, epoch: x.h.meta.epoch, global: map[string][]delivery.Target{}}
+func (x Rows) readHearing() (*Hearing, error) {
+	h := &Hearing{global: map[string][]delivery.Target{}}
 	all, err := x.targets(globalSQL)
 	for _, t := range all {
 		if t.InUse() {
@@ -83,23 +68,13 @@ func (x rows) readHearing() (*hearing, error) {
 		}
 	}
 	if err == nil {
-		h.rooted, err = x.h.queryRow(anyRootedSQL, nil, func(row) error { return nil })
+		h.rooted, err = x.queryRow(anyRootedSQL, nil, func(Row) error { return nil })
 	}
 	return h, err
 }
 
-// targetsChange is noted before the change: this batch asks anew from now on, also if
-// the closure is taken back.
-func (x rows) targetsChange() error {
-	if b := x.h.b; b != nil {
-		b.targetsMoved = true
-	}
-	_, err := x.h.exec(targetsChangedSQL)
-	return err
-}
-
-func (x rows) Target(id string) (t delivery.Target, err error) {
-	found, err := x.h.queryRow(targetSQL, []any{id}, func(r row) (err error) {
+func (x Rows) Target(id string) (t delivery.Target, err error) {
+	found, err := x.queryRow(targetSQL, []any{id}, func(r Row) (err error) {
 		t, err = scanTarget(r)
 		return err
 	})
@@ -110,7 +85,7 @@ func (x rows) Target(id string) (t delivery.Target, err error) {
 }
 
 // Targets lists newest first: ids sort by time.
-func (x rows) Targets(q delivery.TargetQuery) ([]delivery.Target, error) {
+func (x Rows) Targets(q delivery.TargetQuery) ([]delivery.Target, error) {
 	w := where{}
 	w.and(`space = ?`, q.Space)
 	w.and(`removed_at IS NULL`)
@@ -126,8 +101,8 @@ func (x rows) Targets(q delivery.TargetQuery) ([]delivery.Target, error) {
 	return x.targets(selectTargets+w.sql+` ORDER BY id DESC LIMIT +?`, append(w.args, pageSize(q.Limit, 50, 500))...)
 }
 
-func (x rows) targets(sql string, args ...any) (ts []delivery.Target, err error) {
-	err = x.h.query(sql, args, func(r row) error {
+func (x Rows) targets(sql string, args ...any) (ts []delivery.Target, err error) {
+	err = x.Query(sql, args, func(r Row) error {
 		t, err := scanTarget(r)
 		ts = append(ts, t)
 		return err
@@ -135,18 +110,18 @@ func (x rows) targets(sql string, args ...any) (ts []delivery.Target, err error)
 	return ts, err
 }
 
-func scanTarget(r row) (delivery.Target, error) {
+func scanTarget(r Row) (delivery.Target, error) {
 	t := delivery.Target{
-		ID: r.str(0), Space: r.str(1), Kind: delivery.Kind(r.str(2)), Stream: r.str(3), Name: r.str(4), Principal: r.str(6), URL: r.str(7),
-		Secret: r.bytes(10), OldSecret: r.bytes(11), OldUntil: r.time(12), MaxAttempts: r.int(13),
-		RetryDelay: duration(r.int(14)), Timeout: duration(r.int(15)), MaxAge: duration(r.int(16)), Unordered: r.bool(17),
-		CreatedAt: r.time(18), DisabledAt: r.time(19), Disabled: r.str(20), RemovedAt: r.time(21), Version: r.int(22),
+		ID: r.Str(0), Space: r.Str(1), Kind: delivery.Kind(r.Str(2)), Stream: r.Str(3), Name: r.Str(4), Principal: r.Str(6), URL: r.Str(7),
+		Secret: r.Bytes(10), OldSecret: r.Bytes(11), OldUntil: r.Time(12), MaxAttempts: r.Int(13),
+		RetryDelay: duration(r.Int(14)), Timeout: duration(r.Int(15)), MaxAge: duration(r.Int(16)), Unordered: r.Bool(17),
+		CreatedAt: r.Time(18), DisabledAt: r.Time(19), Disabled: r.Str(20), RemovedAt: r.Time(21), Version: r.Int(22),
 	}
 	for _, f := range []struct {
 		column int
 		to     any
 	}{{5, &t.Events}, {8, &t.Headers}, {9, &t.Command}} {
-		if b := r.bytes(f.column); b != nil {
+		if b := r.Bytes(f.column); b != nil {
 			if err := json.Unmarshal(b, f.to); err != nil {
 				return unreadable(t), nil
 			}
@@ -181,40 +156,38 @@ func targetJSON(t delivery.Target) (events, headers, command []byte, err error) 
 	return events, headers, command, err
 }
 
-func (x rows) InsertTarget(t delivery.Target) error {
+func (x Rows) InsertTarget(t delivery.Target) error {
 	events, headers, command, err := targetJSON(t)
 	if err != nil {
 		return err
 	}
-	if err := x.targetsChange(); err != nil {
+	if err := x.TargetsMove(); err != nil {
 		return err
 	}
-	_, err = x.h.exec(insertTargetSQL, t.ID, t.Space, string(t.Kind), t.Stream, t.Name, events, t.Principal, t.URL, headers, command, t.Secret, t.OldSecret, t.OldUntil,
+	return x.write(insertTargetSQL, t.ID, t.Space, string(t.Kind), t.Stream, t.Name, events, t.Principal, t.URL, headers, command, t.Secret, t.OldSecret, t.OldUntil,
 		t.MaxAttempts, micros(t.RetryDelay), micros(t.Timeout), micros(t.MaxAge), t.Unordered, t.CreatedAt, t.DisabledAt, t.Disabled, t.RemovedAt, t.Version)
-	return err
 }
 
-func (x rows) UpdateTarget(prev, t delivery.Target) (bool, error) {
+func (x Rows) UpdateTarget(prev, t delivery.Target) (bool, error) {
 	events, headers, command, err := targetJSON(t)
 	if err != nil {
 		return false, err
 	}
-	if err := x.targetsChange(); err != nil {
+	if err := x.TargetsMove(); err != nil {
 		return false, err
 	}
 	return x.one(updateTargetSQL, t.Name, events, t.URL, headers, command, t.Secret, t.OldSecret, t.OldUntil,
 		t.MaxAttempts, micros(t.RetryDelay), micros(t.Timeout), micros(t.MaxAge), t.Unordered, t.DisabledAt, t.Disabled, t.RemovedAt, prev.ID, prev.Version)
 }
 
-func (x rows) DropTarget(id string) error {
-	_, err := x.h.exec(dropTargetSQL, id)
-	return err
+func (x Rows) DropTarget(id string) error {
+	return x.write(dropTargetSQL, id)
 }
 
-func (x rows) CountTargets(space, stream string) (global, ofStream, most int64, err error) {
+func (x Rows) CountTargets(space, stream string) (global, ofStream, most int64, err error) {
 	count := func(to *int64, sql string, args ...any) {
 		if err == nil {
-			_, err = x.h.queryRow(sql, args, func(r row) error { *to = r.int(0); return nil })
+			_, err = x.queryRow(sql, args, func(r Row) error { *to = r.Int(0); return nil })
 		}
 	}
 	count(&global, countGlobalSQL, space)

@@ -1,4 +1,4 @@
-package sqlite
+package sqlrows
 
 import (
 	"strings"
@@ -8,13 +8,17 @@ import (
 	"github.com/placet-dev/placet/event"
 )
 
+// seqGiven stands for the event's number: given, or found by the event's place in its
+// stream where the database gives it.
+const seqGiven = `#seq`
+
 const (
 	deliveryColumns = `id, space, target_id, pushed, ordered, seq, stream, stream_seq, type, subject, status, attempts, due_at, message, out_of_order,
 		fence, owner, token, lease_until, epoch, created_at, gives_up_at, budget, ended_at, version`
-	insertDeliverySQL = `INSERT INTO delivery(id, space, target_id, pushed, ordered, seq, stream, stream_seq, type, subject, asks, status, attempts, due_at, message, out_of_order,
+	insertSeqDeliverySQL = `INSERT INTO delivery(id, space, target_id, pushed, ordered, seq, stream, stream_seq, type, subject, asks, status, attempts, due_at, message, out_of_order,
 		fence, owner, try_at, try_ended, try_outcome, try_status, try_message, token, lease_until, epoch, created_at, gives_up_at, budget, ended_at, version)
-		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, 0,
-			CASE WHEN ?5 AND EXISTS (SELECT 1 FROM delivery WHERE target_id = ?3 AND stream = ?7 AND ended_at IS NULL AND ordered = 1) THEN NULL ELSE ?13 END,
+		VALUES (?1, ?2, ?3, ?4, ?5, ` + seqGiven + `, ?7, ?8, ?9, ?10, ?11, ?12, 0,
+			CASE WHEN ?5 = 1 AND EXISTS (SELECT 1 FROM delivery WHERE target_id = ?3 AND stream = ?7 AND ended_at IS NULL AND ordered = 1) THEN NULL ELSE ?13 END,
 			'', 0, 0, '', NULL, NULL, NULL, 0, '', NULL, NULL, 0, ?14, ?15, 0, NULL, 1)`
 	makeDueSQL = `UPDATE delivery SET due_at = ?1, version = version + 1
 		WHERE id = (SELECT id FROM delivery WHERE target_id = ?2 AND stream = ?3 AND ended_at IS NULL AND ordered = 1 ORDER BY stream_seq LIMIT 1)
@@ -37,11 +41,19 @@ const (
 	countDeliveriesSQL = `SELECT status, count(*) FROM delivery WHERE ` + isOpen + ` AND space = ?1 GROUP BY status
 		UNION ALL SELECT status, count(*) FROM delivery WHERE space = ?1 AND (status = 'dead' OR status = 'dropped')
 			AND NOT EXISTS (SELECT 1 FROM wake_target AS t WHERE t.id = delivery.target_id AND t.removed_at IS NOT NULL) GROUP BY status`
-	settledSQL = `SELECT status <> 'pending' OR open = 0 FROM decision WHERE id = ?`
+	settledSQL = `SELECT CASE WHEN status <> 'pending' OR open = 0 THEN 1 ELSE 0 END FROM decision WHERE id = ?`
+
+	// lockLaneSQL keeps what is open in a lane so until its next one has come: else that
+	// would wait for one that came to its end meanwhile.
+	lockLaneSQL = `SELECT 1 FROM delivery WHERE target_id = ? AND stream = ? AND ended_at IS NULL AND ordered = 1
+		ORDER BY stream_seq LIMIT 1` + forChange
 )
 
 var (
-	selectDeliveries = `SELECT ` + selected(deliveryColumns) + ` FROM delivery`
+	insertDeliverySQL = strings.Replace(insertSeqDeliverySQL, seqGiven, `?6`, 1)
+	insertNumberedSQL = strings.Replace(insertSeqDeliverySQL, seqGiven, `(SELECT seq FROM event WHERE stream = ?7 AND stream_seq = ?6)`, 1)
+
+	selectDeliveries = `SELECT ` + Selected(deliveryColumns) + ` FROM delivery`
 	deliverySQL      = selectDeliveries + ` WHERE id = ?`
 	dueOfSQL         = selectDeliveries + ` WHERE due_at IS NOT NULL AND pushed = ? AND target_id = ? AND due_at <= ? ORDER BY due_at LIMIT +?`
 	claimsEndedSQL   = selectDeliveries + ` WHERE lease_until IS NOT NULL AND lease_until < ? ORDER BY lease_until LIMIT +? OFFSET +?`
@@ -52,7 +64,7 @@ var (
 	// targets looked at first.
 	removedSQL = selectDeliveries + ` WHERE id IN (
 		SELECT d.id FROM wake_target AS t INDEXED BY wake_target_removed CROSS JOIN delivery AS d
-			ON d.target_id = t.id AND d.due_at IS NOT NULL AND d.pushed = (t.kind <> 'relay') WHERE t.removed_at IS NOT NULL AND t.id > ''
+			ON d.target_id = t.id AND d.due_at IS NOT NULL AND d.pushed = CASE WHEN t.kind <> 'relay' THEN 1 ELSE 0 END WHERE t.removed_at IS NOT NULL AND t.id > ''
 		UNION ALL
 		SELECT d.id FROM wake_target AS t INDEXED BY wake_target_removed CROSS JOIN delivery AS d INDEXED BY delivery_lane
 			ON d.target_id = t.id AND d.ended_at IS NULL AND d.ordered = 1 AND d.lease_until IS NULL WHERE t.removed_at IS NOT NULL AND t.id > ''
@@ -60,14 +72,22 @@ var (
 	selectOpen = selectDeliveries + ` INDEXED BY delivery_age`
 )
 
-func (x rows) InsertDelivery(d delivery.Delivery) error {
-	_, err := x.h.exec(insertDeliverySQL, d.ID, d.Space, d.TargetID, d.Pushed, d.Ordered, d.EventSeq, d.Stream, d.StreamSeq, string(d.EventType), d.Subject, d.Asks(),
+func (x Rows) InsertDelivery(d delivery.Delivery) error {
+	if d.Ordered {
+		if err := x.Lock(lockLaneSQL, d.TargetID, d.Stream); err != nil {
+			return err
+		}
+	}
+	sql, seq := insertDeliverySQL, any(d.EventSeq)
+	if x.Dialect().OwnPos {
+		sql, seq = insertNumberedSQL, d.StreamSeq
+	}
+	return x.write(sql, d.ID, d.Space, d.TargetID, d.Pushed, d.Ordered, seq, d.Stream, d.StreamSeq, string(d.EventType), d.Subject, d.Asks(),
 		string(d.Status), d.Due, d.CreatedAt, d.GivesUpAt)
-	return err
 }
 
-func (x rows) Delivery(id string) (d delivery.Delivery, err error) {
-	found, err := x.h.queryRow(deliverySQL, []any{id}, func(r row) error {
+func (x Rows) Delivery(id string) (d delivery.Delivery, err error) {
+	found, err := x.queryRow(deliverySQL, []any{id}, func(r Row) error {
 		d = scanDelivery(r)
 		return nil
 	})
@@ -77,12 +97,12 @@ func (x rows) Delivery(id string) (d delivery.Delivery, err error) {
 	return d, err
 }
 
-func scanDelivery(r row) delivery.Delivery {
+func scanDelivery(r Row) delivery.Delivery {
 	return delivery.Delivery{
-		ID: r.str(0), Space: r.str(1), TargetID: r.str(2), Pushed: r.bool(3), Ordered: r.bool(4), EventSeq: r.int(5), Stream: r.str(6), StreamSeq: r.int(7),
-		EventType: event.Type(r.str(8)), Subject: r.str(9), Status: delivery.Status(r.str(10)), Attempts: r.int(11), Due: r.time(12), Message: r.str(13),
-		OutOfOrder: r.bool(14), Fence: r.int(15), Owner: r.str(16), Token: r.bytes(17), LeaseUntil: r.time(18), Epoch: r.int(19),
-		CreatedAt: r.time(20), GivesUpAt: r.time(21), Budget: r.int(22), EndedAt: r.time(23), Version: r.int(24),
+		ID: r.Str(0), Space: r.Str(1), TargetID: r.Str(2), Pushed: r.Bool(3), Ordered: r.Bool(4), EventSeq: r.Int(5), Stream: r.Str(6), StreamSeq: r.Int(7),
+		EventType: event.Type(r.Str(8)), Subject: r.Str(9), Status: delivery.Status(r.Str(10)), Attempts: r.Int(11), Due: r.Time(12), Message: r.Str(13),
+		OutOfOrder: r.Bool(14), Fence: r.Int(15), Owner: r.Str(16), Token: r.Bytes(17), LeaseUntil: r.Time(18), Epoch: r.Int(19),
+		CreatedAt: r.Time(20), GivesUpAt: r.Time(21), Budget: r.Int(22), EndedAt: r.Time(23), Version: r.Int(24),
 	}
 }
 
@@ -90,7 +110,7 @@ func scanDelivery(r row) delivery.Delivery {
 const isOpen = `ended_at IS NULL AND gives_up_at > 0`
 
 // Deliveries lists newest first: ids sort by time.
-func (x rows) Deliveries(q delivery.Query) ([]delivery.Delivery, error) {
+func (x Rows) Deliveries(q delivery.Query) ([]delivery.Delivery, error) {
 	from, w := selectDeliveries, where{}
 	w.and(`space = ?`, q.Space)
 	w.and(`target_id = ?`, q.TargetID, q.TargetID != "")
@@ -109,24 +129,24 @@ func (x rows) Deliveries(q delivery.Query) ([]delivery.Delivery, error) {
 	return x.deliveries(from+w.sql+` ORDER BY id DESC LIMIT +?`, append(w.args, pageSize(q.Limit, 50, 500))...)
 }
 
-func (x rows) deliveries(sql string, args ...any) (ds []delivery.Delivery, err error) {
-	err = x.h.query(sql, args, func(r row) error {
+func (x Rows) deliveries(sql string, args ...any) (ds []delivery.Delivery, err error) {
+	err = x.Query(sql, args, func(r Row) error {
 		ds = append(ds, scanDelivery(r))
 		return nil
 	})
 	return ds, err
 }
 
-func (x rows) CountDeliveries(space string) (map[delivery.Status]int64, error) {
+func (x Rows) CountDeliveries(space string) (map[delivery.Status]int64, error) {
 	n := map[delivery.Status]int64{}
-	return n, x.h.query(countDeliveriesSQL, []any{space}, func(r row) error {
-		n[delivery.Status(r.str(0))] = r.int(1)
+	return n, x.Query(countDeliveriesSQL, []any{space}, func(r Row) error {
+		n[delivery.Status(r.Str(0))] = r.Int(1)
 		return nil
 	})
 }
 
 // UpdateDeliveries writes those that change alike in one statement.
-func (x rows) UpdateDeliveries(prev []delivery.Delivery, chs []delivery.Change) (won []bool, err error) {
+func (x Rows) UpdateDeliveries(prev []delivery.Delivery, chs []delivery.Change) (won []bool, err error) {
 	won = make([]bool, len(prev))
 	us := make([]*update, len(prev)) // nil: written
 	defer func() {
@@ -169,7 +189,7 @@ func asOne(a, b delivery.Delivery) bool {
 	return a.Version == b.Version && a.Status == b.Status && a.Fence == b.Fence && a.Epoch == b.Epoch
 }
 
-func (x rows) updateDelivery(prev delivery.Delivery, ch delivery.Change) (bool, error) {
+func (x Rows) updateDelivery(prev delivery.Delivery, ch delivery.Change) (bool, error) {
 	guard := []any{prev.ID, prev.Version, string(prev.Status), prev.Fence, prev.Epoch}
 	if again(prev, ch) {
 		if kept, err := x.one(keepAttemptSQL, guard...); err != nil || !kept {
@@ -178,7 +198,7 @@ func (x rows) updateDelivery(prev delivery.Delivery, ch delivery.Change) (bool, 
 	}
 	u := updateOf(prev, ch)
 	u.where(asItStood, guard...)
-	return u.run(x)
+	return u.won(x)
 }
 
 // mostAlike is how many rows one statement takes.
@@ -208,7 +228,7 @@ func roomFor(n int) int {
 var alikeStood = upTo(mostAlike, `version = ? AND +status = ? AND fence = ? AND epoch = ? AND id IN `, ` RETURNING id`)
 
 // updateAlike runs u for some of prev, and notes which were as expected.
-func (x rows) updateAlike(u *update, prev []delivery.Delivery, some []int, won []bool) error {
+func (x Rows) updateAlike(u *update, prev []delivery.Delivery, some []int, won []bool) error {
 	n := roomFor(len(some))
 	first := prev[some[0]]
 	u.where(alikeStood[n], first.Version, string(first.Status), first.Fence, first.Epoch)
@@ -216,8 +236,8 @@ func (x rows) updateAlike(u *update, prev []delivery.Delivery, some []int, won [
 		u.args = append(u.args, prev[some[min(i, len(some)-1)]].ID)
 	}
 	at := 0 // they mostly come back in the order in which they were made
-	err := x.h.query(updates.text(u.sql), u.args, func(r row) error {
-		id := r.str(0)
+	err := x.Query(updates.text(u.sql), u.args, func(r Row) error {
+		id := r.Str(0)
 		for range some {
 			i := some[at]
 			at = (at + 1) % len(some)
@@ -268,28 +288,30 @@ func updateOf(prev delivery.Delivery, ch delivery.Change) *update {
 	return u
 }
 
-func (x rows) MakeDue(targetID, stream string, now time.Time) error {
-	_, err := x.h.exec(makeDueSQL, now, targetID, stream)
-	return err
+func (x Rows) MakeDue(targetID, stream string, now time.Time) error {
+	return x.write(makeDueSQL, now, targetID, stream)
 }
 
-func (x rows) DeliveryAttempts(deliveryID string) (as []delivery.Attempt, err error) {
-	err = x.h.query(deliveryAttemptsSQL, []any{deliveryID}, func(r row) error {
+func (x Rows) DeliveryAttempts(deliveryID string) (as []delivery.Attempt, err error) {
+	err = x.Query(deliveryAttemptsSQL, []any{deliveryID}, func(r Row) error {
 		as = append(as, delivery.Attempt{
-			DeliveryID: r.str(0), N: r.int(1), Owner: r.str(2), StartedAt: r.time(3), EndedAt: r.time(4),
-			Outcome: delivery.AttemptOutcome(r.str(5)), Status: int(r.int(6)), Message: r.str(7),
+			DeliveryID: r.Str(0), N: r.Int(1), Owner: r.Str(2), StartedAt: r.Time(3), EndedAt: r.Time(4),
+			Outcome: delivery.AttemptOutcome(r.Str(5)), Status: int(r.Int(6)), Message: r.Str(7),
 		})
 		return nil
 	})
 	return as, err
 }
 
-func (x rows) DueTargets(now time.Time, after string, limit int) (ids []string, at string, next time.Time, err error) {
+func (x Rows) DueTargets(now time.Time, after string, limit int) (ids []string, at string, next time.Time, err error) {
+	if sql := x.Dialect().NextTargets; sql != "" {
+		return x.dueTargets(sql, now, after, limit)
+	}
 	at = after
 	for range targetSteps {
 		due := time.Time{}
-		found, err := x.h.queryRow(nextTargetSQL, []any{at}, func(r row) error {
-			at, due = r.str(0), r.time(1)
+		found, err := x.queryRow(nextTargetSQL, []any{at}, func(r Row) error {
+			at, due = r.Str(0), r.Time(1)
 			return nil
 		})
 		switch {
@@ -310,30 +332,51 @@ func (x rows) DueTargets(now time.Time, after string, limit int) (ids []string, 
 	return ids, at, next, nil
 }
 
-func (x rows) DueOf(t delivery.Target, now time.Time, limit int) ([]delivery.Delivery, error) {
-	return x.deliveries(dueOfSQL, t.Pushed(), t.ID, now, limit)
+// dueTargets takes all steps of the walk in one statement.
+func (x Rows) dueTargets(sql string, now time.Time, after string, limit int) (ids []string, at string, next time.Time, err error) {
+	steps, over := 0, false
+	err = x.Query(sql, []any{after, targetSteps}, func(r Row) error {
+		steps++
+		if over {
+			return nil
+		}
+		due := r.Time(1)
+		switch {
+		case !due.After(now):
+			ids = append(ids, r.Str(0))
+		case next.IsZero() || due.Before(next):
+			next = due
+		}
+		at, over = r.Str(0), len(ids) == limit
+		return nil
+	})
+	if err == nil && steps < targetSteps && !over {
+		at = ""
+	}
+	return ids, at, next, err
 }
 
-func (x rows) ClaimsEnded(now time.Time, skip, limit int) ([]delivery.Delivery, error) {
+func (x Rows) DueOf(t delivery.Target, now time.Time, limit int) ([]delivery.Delivery, error) {
+	return x.deliveries(x.claiming(dueOfSQL), t.Pushed(), t.ID, now, limit)
+}
+
+func (x Rows) ClaimsEnded(now time.Time, skip, limit int) ([]delivery.Delivery, error) {
 	return x.deliveries(claimsEndedSQL, now, limit, skip)
 }
 
-func (x rows) Overaged(now time.Time, skip, limit int) ([]delivery.Delivery, error) {
+func (x Rows) Overaged(now time.Time, skip, limit int) ([]delivery.Delivery, error) {
 	return x.deliveries(overagedSQL, now, limit, skip)
 }
 
-func (x rows) OfRemoved(skip, limit int) ([]delivery.Delivery, error) {
+func (x Rows) OfRemoved(skip, limit int) ([]delivery.Delivery, error) {
 	return x.deliveries(removedSQL, limit, skip)
 }
 
-func (x rows) AskingSettled(after string, limit int) ([]delivery.Delivery, error) {
+func (x Rows) AskingSettled(after string, limit int) ([]delivery.Delivery, error) {
 	return x.deliveries(askedSQL, after, limit)
 }
 
-var eventsOfSQL = upTo(mostAlike, `SELECT `+eventColumns+` FROM event WHERE seq IN `,
-	` AND NOT EXISTS (SELECT 1 FROM tombstone WHERE tombstone.stream = event.stream)`)
-
-func (x rows) EventsOf(ds []delivery.Delivery) ([]*event.Event, error) {
+func (x Rows) EventsOf(ds []delivery.Delivery) ([]*event.Event, error) {
 	es := make([]*event.Event, len(ds))
 	for from := 0; from < len(ds); from += mostAlike {
 		some := ds[from:min(from+mostAlike, len(ds))]
@@ -342,7 +385,7 @@ func (x rows) EventsOf(ds []delivery.Delivery) ([]*event.Event, error) {
 		for i := range args {
 			args[i] = some[min(i, len(some)-1)].EventSeq
 		}
-		if err := x.h.query(eventsOfSQL[n], args, func(r row) error {
+		if err := x.Query(x.events().of[n], args, func(r Row) error {
 			e := scanEvent(r)
 			for i, d := range some {
 				if d.EventSeq == e.Seq {
@@ -357,9 +400,9 @@ func (x rows) EventsOf(ds []delivery.Delivery) ([]*event.Event, error) {
 	return es, nil
 }
 
-func (x rows) Settled(subject string) (settled bool, err error) {
-	_, err = x.h.queryRow(settledSQL, []any{subject}, func(r row) error {
-		settled = r.bool(0)
+func (x Rows) Settled(subject string) (settled bool, err error) {
+	_, err = x.queryRow(settledSQL, []any{subject}, func(r Row) error {
+		settled = r.Bool(0)
 		return nil
 	})
 	return settled, err
