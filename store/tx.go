@@ -2,7 +2,6 @@ package store
 
 import (
 	"crypto/rand"
-	"errors"
 	"fmt"
 
 	"github.com/placet-dev/placet/call"
@@ -146,7 +145,7 @@ func (t *tx) flush(all bool) (err error) {
 // hold puts a write behind the others of its list.
 func (t *tx) hold(list *[]func() error, write func() error) error {
 	if t.over {
-		return errOver
+		return ErrOver
 	}
 	*list = append(*list, write)
 	return nil
@@ -154,8 +153,6 @@ func (t *tx) hold(list *[]func() error, write func() error) error {
 
 // end makes the transaction void for whoever kept it.
 func (t *tx) end() { t.over = true }
-
-var errOver = errors.New("the transaction is over: a Tx is valid only inside its closure")
 
 func writeAll(writes *[]func() error) error {
 	for i, write := range *writes {

@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/placet-dev/placet/store"
 	"github.com/placet-dev/placet/store/sqlrows"
 	"github.com/placet-dev/placet/txn"
 )
@@ -96,7 +97,7 @@ func (b *batch) may(sql string) error {
 // turn runs k's closure and sends a panic of its, or a Goexit, on to its caller,
 // who goes on with it at once. A Goexit then ends this goroutine too.
 func (b *batch) turn(k *call) {
-	defer b.w.e.strict.inside(b.w.e.o.Hooks)()
+	defer b.w.e.inside()()
 	returned := false
 	defer func() {
 		if returned {
@@ -112,7 +113,7 @@ func (b *batch) turn(k *call) {
 	}()
 	if !b.alone && k.ctx.Err() != nil {
 		k.left = true
-		k.news <- news{err: notBegun(k.ctx)}
+		k.news <- news{err: store.NotBegun(k.ctx)}
 	} else {
 		b.runTwice(k)
 	}

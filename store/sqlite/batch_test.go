@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/placet-dev/placet/store"
 	"github.com/placet-dev/placet/store/sqlrows"
 	"github.com/placet-dev/placet/txn"
 )
@@ -282,13 +283,13 @@ func TestHandleIsVoidAfterItsClosure(t *testing.T) {
 		if err := run(context.Background(), keep); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := kept.Exec(insertNoteSQL, "x", 1, nil); !errors.Is(err, errOver) {
+		if _, err := kept.Exec(insertNoteSQL, "x", 1, nil); !errors.Is(err, store.ErrOver) {
 			t.Errorf("%s: exec said %v", name, err)
 		}
-		if err := kept.Query(countNotesSQL, nil, func(sqlrows.Row) error { return nil }); !errors.Is(err, errOver) {
+		if err := kept.Query(countNotesSQL, nil, func(sqlrows.Row) error { return nil }); !errors.Is(err, store.ErrOver) {
 			t.Errorf("%s: query said %v", name, err)
 		}
-		if _, err := kept.nextSeq(); !errors.Is(err, errOver) {
+		if _, err := kept.nextSeq(); !errors.Is(err, store.ErrOver) {
 			t.Errorf("%s: nextSeq said %v", name, err)
 		}
 	}

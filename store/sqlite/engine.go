@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/placet-dev/placet/internal/migrate"
+	"github.com/placet-dev/placet/store"
 )
 
 // engine is one process's use of one database file: one writer that groups
@@ -25,7 +26,7 @@ type engine struct {
 	readers *readers
 	gate    gate
 	watcher *watcher
-	strict  strict
+	strict  store.Strict
 
 	metaSQL string // by which the writer reads the store's row about itself
 	hears   atomic.Pointer[hearing]
@@ -38,7 +39,7 @@ type engine struct {
 // schema up to the newest of migrations. It returns once the store can be used.
 func openEngine(ctx context.Context, path string, o Options, migrations fs.FS) (*engine, error) {
 	if ctx.Err() != nil {
-		return nil, notBegun(ctx)
+		return nil, store.NotBegun(ctx)
 	}
 	steps, err := migrate.Load(migrations)
 	if err != nil {
@@ -69,17 +70,17 @@ func (e *engine) update(ctx context.Context, fn func(*handle) error) error {
 // run is update for a closure that may hold back what it writes.
 func (e *engine) run(k *call) error {
 	if e.writer == nil {
-		return errReadOnly
+		return store.ErrReadOnly
 	}
 	if k.ctx.Err() != nil {
-		return notBegun(k.ctx)
+		return store.NotBegun(k.ctx)
 	}
-	if err := e.strict.enter(e.o.Hooks); err != nil {
+	if err := e.mayEnter(); err != nil {
 		return err
 	}
 	k.since, k.news = time.Now(), make(chan news, 1)
 	if !e.writer.queue.push(k) {
-		return errClosed
+		return store.ErrClosed
 	}
 	return k.outcome()
 }
@@ -87,9 +88,9 @@ func (e *engine) run(k *call) error {
 // view runs fn in one read transaction of at most a second.
 func (e *engine) view(ctx context.Context, fn func(*handle) error) error {
 	if ctx.Err() != nil {
-		return notBegun(ctx)
+		return store.NotBegun(ctx)
 	}
-	if err := e.strict.enter(e.o.Hooks); err != nil {
+	if err := e.mayEnter(); err != nil {
 		return err
 	}
 	return e.readers.read(ctx, fn)
@@ -113,7 +114,7 @@ func (e *engine) shutdown() error {
 	}
 	e.watcher.stop()
 	err := e.readers.close()
-	e.watcher.wakeAll() // only now: who waits reads once more, and has to find the store closed
+	e.watcher.wakes.WakeAll() // only now: who waits reads once more, and has to find the store closed
 	err = errors.Join(err, e.watcher.close())
 	if e.writer != nil {
 		err = errors.Join(err, e.writer.close()) // last: SQLite's last connection folds the log back

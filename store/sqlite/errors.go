@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,38 +9,18 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/placet-dev/placet/fault"
-	"github.com/placet-dev/placet/txn"
+	"github.com/placet-dev/placet/store"
 )
 
-// ErrNewer: a newer Placet has changed this database so that this one may no
-// longer write it, or no longer read it. Matches [txn.ErrNotCommitted].
-var ErrNewer = fault.Sentinel(fault.Conflict, "schema_newer", "The database is newer than this program.", txn.ErrNotCommitted)
+// ErrNewer is [store.ErrNewer].
+var ErrNewer = store.ErrNewer
 
-var (
-	errClosed   = txn.ErrNotCommitted.Say("The store is closed; nothing was changed.")
-	errReadOnly = txn.ErrNotCommitted.Say("The store was opened for reading only; nothing was changed.")
-	errNested   = txn.ErrNotCommitted.Say("Update or View was called inside a closure, which would wait for itself.").
-			Hint("Use the closure's own Tx.")
-	errOver = errors.New("this Tx belongs to a closure that has returned")
-	errLong = fault.Sentinel(fault.Unavailable, "view_too_long", "This read took longer than a second and was ended.").
-		Hint("Read less at a time.")
-	// errConstraint is what UNIQUE, CHECK, NOT NULL, FOREIGN KEY and RAISE(ABORT) fail with.
-	errConstraint = errors.New("the database refused the row")
-)
+// errConstraint is what UNIQUE, CHECK, NOT NULL, FOREIGN KEY and RAISE(ABORT) fail with.
+var errConstraint = errors.New("the database refused the row")
 
 // refuse is a sentence about a file that cannot be used as it is.
 func refuse(path, format string, args ...any) *fault.Error {
 	return fault.New(fault.Invalid, "%s %s.", path, fmt.Sprintf(format, args...))
-}
-
-// notBegun is for a caller that left before its closure began. It matches
-// ctx.Err(), and the context's own cause where it has one.
-func notBegun(ctx context.Context) error {
-	why := ctx.Err()
-	if cause := context.Cause(ctx); !errors.Is(cause, why) {
-		why = errors.Join(why, cause)
-	}
-	return txn.ErrNotCommitted.Say("The wait for the store ended before it began; nothing was changed.").Because(why)
 }
 
 // statementError is a failure of one statement of ours.

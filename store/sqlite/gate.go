@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/placet-dev/placet/store"
 )
 
 // gate lets reads through. The log can only be cut back in a moment without a
@@ -26,7 +28,7 @@ func (g *gate) enter(ctx context.Context) error {
 		select {
 		case <-opened:
 		case <-ctx.Done():
-			return notBegun(ctx)
+			return store.NotBegun(ctx)
 		}
 	}
 }

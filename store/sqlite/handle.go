@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/placet-dev/placet/fault"
+	"github.com/placet-dev/placet/store"
 	"github.com/placet-dev/placet/store/sqlrows"
 	"github.com/placet-dev/placet/txn"
 )
@@ -169,18 +169,16 @@ func (h *handle) run(sql string, args []any, each func(sqlrows.Row) error) error
 func (h *handle) ready() error {
 	switch {
 	case h.over:
-		return errOver
+		return store.ErrOver
 	case h.b != nil:
 		return h.b.dead()
 	case h.ctx.Err() != nil:
-		return notBegun(h.ctx)
+		return store.NotBegun(h.ctx)
 	case time.Now().After(h.ends):
-		return errLong
+		return store.ErrLong
 	}
 	return nil
 }
-
-var errUnreadable = fault.Sentinel(fault.Unavailable, "store_unreadable", "The store could not be read.")
 
 // settle turns a statement's error into what its caller is told. A transaction
 // that ended under the statement is said first: nothing in it will last.
@@ -200,7 +198,7 @@ func (h *handle) settle(sql string, err error) error {
 	case isStore(err) && h.b != nil:
 		return txn.ErrNotCommitted.Because(err)
 	case isStore(err):
-		return errUnreadable.Because(err)
+		return store.ErrUnreadable.Because(err)
 	}
 	return err
 }

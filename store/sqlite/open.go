@@ -17,6 +17,7 @@ import (
 
 	"github.com/placet-dev/placet/fault"
 	"github.com/placet-dev/placet/internal/migrate"
+	"github.com/placet-dev/placet/store"
 	"github.com/placet-dev/placet/txn"
 )
 
@@ -144,7 +145,7 @@ func patience(ctx context.Context, busy time.Duration) func(int) error {
 	end := time.Now().Add(busy)
 	return func(int) error {
 		if ctx.Err() != nil {
-			return notBegun(ctx)
+			return store.NotBegun(ctx)
 		}
 		if time.Now().After(end) {
 			return txn.ErrBusy.Because(errLocked)

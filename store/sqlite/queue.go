@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/placet-dev/placet/store"
 	"github.com/placet-dev/placet/txn"
 )
 
@@ -51,7 +52,7 @@ func (k *call) outcome() error {
 	case n = <-k.news:
 	case <-k.ctx.Done():
 		if k.giveUp() {
-			return notBegun(k.ctx)
+			return store.NotBegun(k.ctx)
 		}
 		n = <-k.news
 	}

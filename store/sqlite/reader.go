@@ -5,6 +5,8 @@ import (
 	"runtime/debug"
 	"sync"
 	"time"
+
+	"github.com/placet-dev/placet/store"
 )
 
 // readers are the connections that only read: a few, each opened when all that
@@ -43,15 +45,15 @@ func newReaders(e *engine) *readers {
 func (p *readers) take(ctx context.Context) (*reader, error) {
 	select {
 	case <-p.quit: // first: where both are ready, a select takes either
-		return nil, errClosed
+		return nil, store.ErrClosed
 	default:
 	}
 	select {
 	case <-p.slots:
 	case <-p.quit:
-		return nil, errClosed
+		return nil, store.ErrClosed
 	case <-ctx.Done():
-		return nil, notBegun(ctx)
+		return nil, store.NotBegun(ctx)
 	}
 	if r := p.pop(); r != nil {
 		return r, nil
@@ -163,7 +165,7 @@ func (p *readers) turn(r *reader, v *view) {
 }
 
 func (p *readers) serve(r *reader, v *view) error {
-	defer p.e.strict.inside(p.e.o.Hooks)()
+	defer p.e.inside()()
 	h := &handle{c: r.c, ctx: v.ctx, ends: time.Now().Add(viewLimit)}
 	done, err := p.begin(h)
 	if err != nil {

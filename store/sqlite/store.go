@@ -128,7 +128,7 @@ func (h *handle) Hearing(read func() (*sqlrows.Hearing, error)) (*sqlrows.Hearin
 
 // TargetsMove is noted before the change: this batch asks anew from now on, also if
 // the closure is taken back.
-func (h *handle) TargetsMove() error {
+func (h *handle) TargetsMove(string) error {
 	if h.b != nil {
 		h.b.targetsMoved = true
 	}

@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/placet-dev/placet/store"
 	"github.com/placet-dev/placet/store/sqlrows"
 	"github.com/placet-dev/placet/txn"
 )
@@ -79,7 +80,7 @@ func TestViewEnds(t *testing.T) {
 		h.ends = time.Now().Add(-time.Millisecond) // its second is over
 		return look(h)
 	})
-	if !errors.Is(err, errLong) || !strings.Contains(err.Error(), "second") {
+	if !errors.Is(err, store.ErrLong) || !strings.Contains(err.Error(), "second") {
 		t.Errorf("after its time: %v", err)
 	}
 	err = b.view(context.Background(), func(h *handle) error {
@@ -87,7 +88,7 @@ func TestViewEnds(t *testing.T) {
 		const endless = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n`
 		return h.Query(endless, nil, func(sqlrows.Row) error { return nil })
 	})
-	if !errors.Is(err, errLong) {
+	if !errors.Is(err, store.ErrLong) {
 		t.Errorf("an endless result: %v", err)
 	}
 	own := errors.New("own")
@@ -449,7 +450,7 @@ func TestNestedIsRefused(t *testing.T) {
 	for name, outer := range map[string]func(context.Context, func(*handle) error) error{"Update": b.update, "View": b.view} {
 		err := outer(context.Background(), func(h *handle) error {
 			for _, inner := range []func(context.Context, func(*handle) error) error{b.update, b.view} {
-				if err := inner(context.Background(), nothing); !errors.Is(err, errNested) {
+				if err := inner(context.Background(), nothing); !errors.Is(err, store.ErrNested) {
 					t.Errorf("inside %s: %v", name, err)
 				}
 			}

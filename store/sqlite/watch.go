@@ -2,11 +2,12 @@ package sqlite
 
 import (
 	"context"
-	"strings"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
-	"github.com/placet-dev/placet/delivery"
+	"github.com/placet-dev/placet/store"
 	"github.com/placet-dev/placet/store/sqlrows"
 )
 
@@ -34,10 +35,9 @@ type watcher struct {
 	quit chan struct{}
 	done chan struct{}
 
+	wakes store.Wakes
+
 	mu     sync.Mutex
-	all    map[chan struct{}]struct{}
-	of     map[string]map[chan struct{}]struct{}
-	count  int
 	fresh  bool  // somebody came while nobody else watched
 	cursor int64 // up to here everything has been told
 
@@ -48,101 +48,35 @@ type watcher struct {
 }
 
 func newWatcher(e *engine) *watcher {
-	return &watcher{
-		e:    e,
-		kick: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{}),
-		all: map[chan struct{}]struct{}{}, of: map[string]map[chan struct{}]struct{}{},
-	}
+	return &watcher{e: e, kick: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{})}
 }
 
 // watch registers for news of the streams, of all if none is named.
 func (w *watcher) watch(streams []string) (<-chan struct{}, func()) {
-	ch := make(chan struct{}, 1)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.add(ch, streams)
-	w.count++
-	if w.count == 1 {
+	woken, stop, alone := w.wakes.Watch(streams)
+	if alone {
+		w.mu.Lock()
 		w.fresh = true
+		w.mu.Unlock()
 	}
-	w.poke()
-	return ch, sync.OnceFunc(func() { w.remove(ch, streams) })
-}
-
-func (w *watcher) add(ch chan struct{}, streams []string) {
-	if len(streams) == 0 {
-		w.all[ch] = struct{}{}
-	}
-	for _, s := range streams {
-		if w.of[s] == nil {
-			w.of[s] = map[chan struct{}]struct{}{}
-		}
-		w.of[s][ch] = struct{}{}
-	}
-}
-
-func (w *watcher) remove(ch chan struct{}, streams []string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.all, ch)
-	for _, s := range streams {
-		delete(w.of[s], ch)
-		if len(w.of[s]) == 0 {
-			delete(w.of, s)
-		}
-	}
-	w.count--
+	store.Hint(w.kick)
+	return woken, stop
 }
 
 // committed tells of this process's own commit: events after from, up to to. If
 // another process has written up to from, the cursor stays, and those rows are
 // still read.
 func (w *watcher) committed(from, to int64, streams []string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.count == 0 {
+	if !w.wakes.Busy() {
 		return
 	}
+	w.mu.Lock()
 	if w.cursor == from {
 		w.cursor = to
 	}
-	for _, s := range streams {
-		w.wake(s)
-	}
+	w.mu.Unlock()
+	w.wakes.Wake(streams...)
 }
-
-// wake is called with mu held.
-func (w *watcher) wake(stream string) {
-	for ch := range w.of[stream] {
-		hint(ch)
-	}
-	for ch := range w.all {
-		hint(ch)
-	}
-}
-
-func (w *watcher) wakeAll() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, set := range w.of {
-		for ch := range set {
-			hint(ch)
-		}
-	}
-	for ch := range w.all {
-		hint(ch)
-	}
-}
-
-// hint never waits: one that is still unread says all there is to say.
-func hint(ch chan struct{}) {
-	select {
-	case ch <- struct{}{}:
-	default:
-	}
-}
-
-func (w *watcher) poke() { hint(w.kick) }
 
 // loop is the watcher's goroutine.
 func (w *watcher) loop() {
@@ -151,7 +85,7 @@ func (w *watcher) loop() {
 	defer t.Stop()
 	for {
 		tick := t.C
-		if !w.busy() {
+		if !w.wakes.Busy() {
 			tick = nil
 		}
 		select {
@@ -160,17 +94,11 @@ func (w *watcher) loop() {
 		case <-w.kick:
 		case <-tick:
 		}
-		if w.busy() {
+		if w.wakes.Busy() {
 			w.look()
 			t.Reset(pollEvery)
 		}
 	}
-}
-
-func (w *watcher) busy() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.count > 0
 }
 
 // look finds out whether anything was committed, and by which streams. Where it
@@ -178,7 +106,7 @@ func (w *watcher) busy() bool {
 func (w *watcher) look() {
 	if err := w.tryLook(); err != nil {
 		w.e.o.Logger.Warn("looking for other processes' events failed", "path", w.e.path, "error", err)
-		w.wakeAll()
+		w.wakes.WakeAll()
 	}
 }
 
@@ -233,7 +161,7 @@ func (w *watcher) start() error {
 	w.mu.Lock()
 	w.cursor = last
 	w.mu.Unlock()
-	w.wakeAll()
+	w.wakes.WakeAll()
 	return nil
 }
 
@@ -256,23 +184,11 @@ func (w *watcher) news() error {
 		return w.start()
 	}
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	w.cursor = max(w.cursor, last)
-	for s := range streams {
-		w.wake(s)
-	}
-	w.wakeDeliveries()
+	w.mu.Unlock()
+	w.wakes.Wake(slices.Collect(maps.Keys(streams))...)
+	w.wakes.WakeDeliveries()
 	return nil
-}
-
-// wakeDeliveries wakes whoever waits for deliveries: others may have written some, or
-// made some due. It is called with mu held.
-func (w *watcher) wakeDeliveries() {
-	for s := range w.of {
-		if strings.HasPrefix(s, delivery.WakePushed) {
-			w.wake(s)
-		}
-	}
 }
 
 func (w *watcher) read(sql string, args []any, each func(sqlrows.Row) error) (epoch int64, err error) {

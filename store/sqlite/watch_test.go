@@ -30,8 +30,7 @@ func quiet(t *testing.T, who string, ch <-chan struct{}) {
 func (b *bundle) settle(first <-chan struct{}, others ...<-chan struct{}) {
 	b.t.Helper()
 	awaits(b.t, "a newcomer", first)
-	b.watcher.mu.Lock() // it is held while all are woken
-	defer b.watcher.mu.Unlock()
+	b.watcher.wakes.Busy() // it waits until all are woken
 	for _, ch := range others {
 		select {
 		case <-ch:

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/placet-dev/placet/store"
 	"github.com/placet-dev/placet/txn"
 )
 
@@ -77,7 +78,7 @@ func (w *writer) loop() {
 			w.fold()
 		}
 	}
-	w.queue.refuse(errClosed)
+	w.queue.refuse(store.ErrClosed)
 	over = true
 }
 
@@ -200,7 +201,7 @@ func (w *writer) until(k *call) time.Time {
 func (w *writer) pause(n int, k *call) error {
 	switch {
 	case w.life.Err() != nil:
-		return errClosed
+		return store.ErrClosed
 	case k != nil && time.Now().After(w.until(k)):
 		return txn.ErrBusy.Because(errLocked)
 	case k == nil:
@@ -265,7 +266,7 @@ func (w *writer) beginSQL(until time.Time) error {
 	}
 	ctx := w.life
 	if ctx.Err() != nil {
-		return errClosed
+		return store.ErrClosed
 	}
 	if contended := time.Since(w.waitFrom) > time.Millisecond; contended {
 		// Some of the time is used up; without this, SQLite would wait for all of it again.
@@ -287,7 +288,7 @@ func (w *writer) beginSQL(until time.Time) error {
 	}
 	_, _ = w.c.exec(context.Background(), rollbackSQL) // an ended wait may have begun it all the same
 	if w.life.Err() != nil {
-		return errClosed
+		return store.ErrClosed
 	}
 	return txn.ErrBusy.Because(err)
 }
@@ -342,7 +343,7 @@ func (w *writer) checkLife(m meta) error {
 		}
 	}
 	if m.nextSeq-1 > w.seen.seq {
-		w.e.watcher.poke()
+		store.Hint(w.e.watcher.kick)
 	}
 	w.seen = m.mark()
 	w.seen.main = k.main

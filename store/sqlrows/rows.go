@@ -47,7 +47,7 @@ type Conn interface {
 	// Hearing is what is kept in memory of the wake targets, read anew where it is not
 	// as of now. TargetsMove says that they change.
 	Hearing(read func() (*Hearing, error)) (*Hearing, error)
-	TargetsMove() error
+	TargetsMove(stream string) error
 
 	Dialect() *Dialect
 }

@@ -161,7 +161,7 @@ func (x Rows) InsertTarget(t delivery.Target) error {
 	if err != nil {
 		return err
 	}
-	if err := x.TargetsMove(); err != nil {
+	if err := x.TargetsMove(t.Stream); err != nil {
 		return err
 	}
 	return x.write(insertTargetSQL, t.ID, t.Space, string(t.Kind), t.Stream, t.Name, events, t.Principal, t.URL, headers, command, t.Secret, t.OldSecret, t.OldUntil,
@@ -173,7 +173,7 @@ func (x Rows) UpdateTarget(prev, t delivery.Target) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if err := x.TargetsMove(); err != nil {
+	if err := x.TargetsMove(t.Stream); err != nil {
 		return false, err
 	}
 	return x.one(updateTargetSQL, t.Name, events, t.URL, headers, command, t.Secret, t.OldSecret, t.OldUntil,

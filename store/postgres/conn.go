@@ -1,0 +1,319 @@
+package postgres
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/placet-dev/placet/store/sqlrows"
+	"github.com/placet-dev/placet/txn"
+)
+
+// conn is one connection, the statements that are prepared on it, and what is to be
+// sent next. Statements are sent together and answered together: one that fails ends
+// the rest of its group.
+type conn struct {
+	held *pgxpool.Conn // the pool's; nil: our own
+	pg   *pgconn.PgConn
+	*session
+
+	queue []request
+	arena []byte // values of the statement that is being sent
+	vals  [][]byte
+	forms []int16
+}
+
+// session is what is known of a connection for as long as it lasts.
+type session struct {
+	pid    int64             // of the server's process, unless pooled
+	pooled bool              // a pooler is in between: the next transaction may have another process
+	names  map[string]string // of prepared statements
+	made   int               // names ever
+	place  identity
+	slot   int64 // of counters
+	max    int64 // connections that the server takes
+	relax  bool  // the server does not wait for its disk: it is told to
+}
+
+// request is one statement that was sent.
+type request struct {
+	sql    string
+	parsed bool // it is prepared on the way
+	each   func(sqlrows.Row) error
+	write  *sqlrows.Write
+	count  *int64 // takes the number of rows that were changed
+}
+
+// errDead is what is left to say on a connection that is gone.
+var errDead = errors.New("the connection to PostgreSQL is gone")
+
+// send puts a statement behind those that were not sent yet.
+func (c *conn) send(r request, args []any) error {
+	text := native(r.sql)
+	if err := c.bind(args); err != nil {
+		return &statementError{r.sql, err}
+	}
+	name, known := c.names[r.sql]
+	front := c.pg.Frontend()
+	if !known {
+		if !c.pooled {
+			c.made++
+			name = "p" + strconv.Itoa(c.made)
+			c.names[r.sql] = name
+		}
+		front.SendParse(&pgproto3.Parse{Name: name, Query: text})
+	}
+	r.parsed = !known
+	front.SendBind(&pgproto3.Bind{PreparedStatement: name, ParameterFormatCodes: c.forms, Parameters: c.vals, ResultFormatCodes: binaryResults})
+	front.SendExecute(&pgproto3.Execute{})
+	c.queue = append(c.queue, r)
+	return nil
+}
+
+var binaryResults = []int16{1}
+
+// bind writes the arguments as they are sent: numbers and bytes in their binary form,
+// texts as they are.
+func (c *conn) bind(args []any) error {
+	need := 8 * len(args)
+	if cap(c.arena) < need {
+		c.arena = make([]byte, 0, 2*need)
+	}
+	c.arena, c.vals, c.forms = c.arena[:0], c.vals[:0], c.forms[:0]
+	for i, a := range args {
+		var v []byte
+		form := int16(1)
+		switch a := a.(type) {
+		case nil:
+		case int64:
+			v = c.number(a)
+		case int:
+			v = c.number(int64(a))
+		case string:
+			v, form = []byte(a), 0
+		case []byte:
+			v = a
+		case bool:
+			n := int64(0)
+			if a {
+				n = 1
+			}
+			v = c.number(n)
+		case time.Time:
+			if !a.IsZero() {
+				v = c.number(a.UnixMicro())
+			}
+		default:
+			return fmt.Errorf("argument %d: a %T cannot be stored; give nil, int, int64, string, []byte, bool or time.Time", i+1, a)
+		}
+		c.vals, c.forms = append(c.vals, v), append(c.forms, form)
+	}
+	return nil
+}
+
+func (c *conn) number(n int64) []byte {
+	at := len(c.arena)
+	c.arena = binary.BigEndian.AppendUint64(c.arena, uint64(n))
+	return c.arena[at:]
+}
+
+// flush sends what is queued, and reads the answers. patience bounds the wait for
+// each of them. An error that is not the server's word leaves the connection unusable.
+func (c *conn) flush(patience time.Duration) error {
+	if len(c.queue) == 0 {
+		return nil
+	}
+	queue := c.queue
+	c.queue = c.queue[:0]
+	front := c.pg.Frontend()
+	front.SendSync(&pgproto3.Sync{})
+	if err := c.pg.Conn().SetDeadline(time.Now().Add(patience)); err != nil {
+		return c.lost(err)
+	}
+	if err := front.Flush(); err != nil {
+		return c.lost(err)
+	}
+	var failed error
+	for i := range queue {
+		if err := c.answer(&queue[i]); err != nil {
+			c.forget(queue[i:])
+			if errors.Is(err, errDead) {
+				return err
+			}
+			failed = err
+			break
+		}
+	}
+	err := c.ready(failed)
+	clear(queue)
+	return err
+}
+
+// answer reads what came of one statement.
+func (c *conn) answer(r *request) error {
+	var own error // the caller's, or that a row is not as expected: the rest is read all the same
+	for {
+		msg, err := c.receive()
+		if err != nil {
+			return err
+		}
+		switch msg := msg.(type) {
+		case *pgproto3.ParseComplete, *pgproto3.BindComplete:
+		case *pgproto3.DataRow:
+			if own == nil && r.each != nil {
+				v := row{vals: msg.Values}
+				if own = r.each(&v); own == nil && v.err != nil {
+					own = &statementError{r.sql, v.err}
+				}
+			}
+		case *pgproto3.CommandComplete:
+			if own == nil {
+				own = r.done(msg.CommandTag)
+			}
+			return own
+		case *pgproto3.EmptyQueryResponse:
+			return own
+		case *pgproto3.ErrorResponse:
+			return r.failed(pgconn.ErrorResponseToPgError(msg))
+		default:
+			return c.lost(fmt.Errorf("an answer of the kind %T was not expected", msg))
+		}
+	}
+}
+
+// lostGuard is the error of a write that another writer was quicker than.
+type lostGuard struct{ error }
+
+func (e lostGuard) Unwrap() error { return e.error }
+
+// errRolledBack: a transaction that had failed before was told to commit.
+var errRolledBack = txn.ErrNotCommitted.Say("The server rolled the transaction back; nothing was changed.")
+
+func (r *request) done(tag []byte) error {
+	n := changed(tag)
+	if r.sql == commitSQL && string(tag) != commitSQL {
+		return errRolledBack
+	}
+	if r.count != nil {
+		*r.count = n
+	}
+	if r.write != nil && r.write.Lost != nil && n != 1 {
+		return lostGuard{r.write.Lost()}
+	}
+	return nil
+}
+
+func (r *request) failed(err *pgconn.PgError) error {
+	if r.write != nil && r.write.Taken != nil && err.Code == uniqueViolation {
+		return lostGuard{r.write.Taken()}
+	}
+	return &statementError{r.sql, err}
+}
+
+// changed is how many rows a command tag says: its last word.
+func changed(tag []byte) (n int64) {
+	s := string(tag)
+	n, _ = strconv.ParseInt(s[strings.LastIndexByte(s, ' ')+1:], 10, 64)
+	return n
+}
+
+// ready reads on to where the next group begins. A failure of the server's own that
+// comes there is the group's.
+func (c *conn) ready(failed error) error {
+	for {
+		msg, err := c.receive()
+		if err != nil {
+			return errors.Join(err, failed)
+		}
+		switch msg := msg.(type) {
+		case *pgproto3.ReadyForQuery:
+			return failed
+		case *pgproto3.ErrorResponse:
+			if failed == nil {
+				failed = pgconn.ErrorResponseToPgError(msg)
+			}
+		}
+	}
+}
+
+func (c *conn) receive() (pgproto3.BackendMessage, error) {
+	for {
+		msg, err := c.pg.ReceiveMessage(context.Background())
+		if err != nil {
+			return nil, c.lost(err)
+		}
+		switch msg.(type) {
+		case *pgproto3.NoticeResponse, *pgproto3.ParameterStatus, *pgproto3.NotificationResponse:
+		default:
+			return msg, nil
+		}
+	}
+}
+
+// lost closes a connection of which nobody knows any more what comes next.
+func (c *conn) lost(err error) error {
+	c.kill()
+	return fmt.Errorf("%w: %w", errDead, err)
+}
+
+// kill ends the connection without a word.
+func (c *conn) kill() { _ = c.pg.Conn().Close() }
+
+// forget says that these statements were not prepared.
+func (c *conn) forget(rest []request) {
+	for _, r := range rest {
+		if r.parsed {
+			delete(c.names, r.sql)
+		}
+	}
+}
+
+// run sends one statement by itself.
+func (c *conn) run(sql string, args []any, each func(sqlrows.Row) error) error {
+	if err := c.send(request{sql: sql, each: each}, args); err != nil {
+		return err
+	}
+	return c.flush(updateLimit + answerLimit)
+}
+
+// tidy makes room for statements, between transactions.
+func (c *conn) tidy() error {
+	if len(c.names) < maxStatements {
+		return nil
+	}
+	clear(c.names)
+	return c.run(`DEALLOCATE ALL`, nil, nil)
+}
+
+// release gives the connection back to where it came from. One that is in a
+// transaction, or gone, is not used again.
+func (c *conn) release() {
+	if c.held == nil {
+		ctx, cancel := context.WithTimeout(context.Background(), answerLimit)
+		defer cancel()
+		_ = c.pg.Close(ctx)
+		return
+	}
+	if c.pg.TxStatus() != 'I' || len(c.queue) > 0 {
+		c.kill()
+		ctx, cancel := context.WithTimeout(context.Background(), answerLimit)
+		defer cancel()
+		_ = c.pg.Close(ctx)
+	} else {
+		_ = c.pg.Conn().SetDeadline(time.Time{})
+	}
+	c.held.Release()
+}
+
+// script runs statements that have no arguments and no rows.
+func (c *conn) script(sql string) error {
+	return c.pg.Exec(context.Background(), sql).Close()
+}

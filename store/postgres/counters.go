@@ -1,0 +1,79 @@
+package postgres
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+
+	"github.com/placet-dev/placet/store/sqlrows"
+)
+
+// add is a change of a counter that a closure wants. It is written with the rest, last
+// of all, so that its lock is held for as short as can be.
+type add struct {
+	space, name string
+	n           int64
+}
+
+const (
+	countSQL = `SELECT CAST(coalesce(sum(n), 0) AS bigint) FROM counter WHERE space = ? AND name = ?`
+	addSQL   = `INSERT INTO counter(space, name, slot, n) VALUES (?, ?, ?, ?)
+		ON CONFLICT (space, name, slot) DO UPDATE SET n = counter.n + excluded.n`
+)
+
+// Count reads a counter. A transaction that writes holds it against limit: far below
+// it, others that count up at this moment change nothing, however many they are; near
+// it, and where there is no limit, one goes after the other.
+func (h *handle) Count(space, name string, limit int64) (n int64, err error) {
+	if n, err = h.stored(space, name); err != nil || !h.writes || limit > 0 && n+h.c.max < limit {
+		return n + h.added(space, name), err
+	}
+	if err := h.LockName("counter\x00" + space + "\x00" + name); err != nil {
+		return 0, err
+	}
+	n, err = h.stored(space, name)
+	return n + h.added(space, name), err
+}
+
+func (h *handle) stored(space, name string) (n int64, err error) {
+	err = h.Query(countSQL, []any{space, name}, func(r sqlrows.Row) error { n = r.Int(0); return nil })
+	return n, err
+}
+
+func (h *handle) added(space, name string) (n int64) {
+	for _, a := range h.adds {
+		if a.space == space && a.name == name {
+			n += a.n
+		}
+	}
+	return n
+}
+
+// Add notes what is written at the end.
+func (h *handle) Add(space, name string, n int64) error {
+	if err := h.ready(); err != nil {
+		return err
+	}
+	if !h.writes {
+		return errors.New("a view cannot change a counter")
+	}
+	h.adds = append(h.adds, add{space, name, n})
+	return nil
+}
+
+// writeAdds writes what was added, in an order in which no two wait for each other.
+func (h *handle) writeAdds() error {
+	slices.SortFunc(h.adds, func(a, b add) int { return cmp.Or(cmp.Compare(a.space, b.space), cmp.Compare(a.name, b.name)) })
+	for len(h.adds) > 0 {
+		a := h.adds[0]
+		n := h.added(a.space, a.name)
+		h.adds = slices.DeleteFunc(h.adds, func(b add) bool { return b.space == a.space && b.name == a.name })
+		if n == 0 {
+			continue
+		}
+		if err := h.push(request{sql: addSQL}, []any{a.space, a.name, h.c.slot, n}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,169 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/placet-dev/placet/store"
+	"github.com/placet-dev/placet/store/sqlrows"
+	"github.com/placet-dev/placet/txn"
+)
+
+// engine is one process's use of one store: a few connections that are all alike, one
+// that listens, and a watcher.
+type engine struct {
+	where  place
+	o      Options
+	schema int64 // the newest this program knows
+	pool   *pgxpool.Pool
+	clock  clock
+	strict store.Strict
+	hears  atomic.Pointer[hearing]
+	tables sync.Map // of a schema, by its name
+
+	news    *news
+	watcher *watcher
+	order   sync.Mutex // of whoever gives events their order
+
+	quit  chan struct{}
+	uses  sync.WaitGroup // transactions that are under way
+	once  sync.Once
+	ended error
+}
+
+var _ store.Backend = (*engine)(nil)
+
+// Update is [txn.Store]'s.
+func (e *engine) Update(ctx context.Context, fn func(store.Rows) error, write func(all bool) error) error {
+	return e.update(ctx, fn, write)
+}
+
+// View is [txn.Store]'s.
+func (e *engine) View(ctx context.Context, fn func(store.Rows) error) error {
+	return e.view(ctx, func(h *handle) error { return fn(sqlrows.Rows{Conn: h}) })
+}
+
+// Watch is [txn.Store]'s.
+func (e *engine) Watch(streams ...string) (<-chan struct{}, func()) { return e.watcher.watch(streams) }
+
+// take is a connection for one transaction.
+func (e *engine) take(ctx context.Context) (*conn, error) {
+	select {
+	case <-e.quit: // first: where both are ready, a select takes either
+		return nil, store.ErrClosed
+	default:
+	}
+	wait, cancel := context.WithTimeoutCause(ctx, e.o.BusyTimeout+answerLimit, errNoneFree)
+	defer cancel()
+	held, err := e.pool.Acquire(wait)
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		return nil, store.NotBegun(ctx)
+	case e.isClosed():
+		return nil, store.ErrClosed
+	case errors.Is(context.Cause(wait), errNoneFree):
+		return nil, txn.ErrBusy.Because(errors.Join(errNoneFree, err))
+	default:
+		return nil, unreachable(e.where, err)
+	}
+	c := connOf(held.Conn())
+	c.held = held
+	if err := c.tidy(); err != nil {
+		c.release()
+		return nil, txn.ErrNotCommitted.Because(err)
+	}
+	return c, nil
+}
+
+var errNoneFree = errors.New("all connections to PostgreSQL stayed in use")
+
+// connKey is where a connection keeps what is known of it.
+const connKey = "placet"
+
+func connOf(raw *pgx.Conn) *conn {
+	pg := raw.PgConn()
+	return pg.CustomData()[connKey].(*conn)
+}
+
+func (e *engine) isClosed() bool {
+	select {
+	case <-e.quit:
+		return true
+	default:
+		return false
+	}
+}
+
+// settings are what poolerSQL is given.
+func (e *engine) settings() []any {
+	return []any{e.where.searchPath(), millis(e.o.BusyTimeout), millis(updateLimit), millis(idleLimit)}
+}
+
+func decimal(n int64) string { return strconv.FormatInt(n, 10) }
+
+func millis(d time.Duration) string { return strconv.FormatInt(max(d.Milliseconds(), 1), 10) }
+
+// admit refuses a transaction that the store as it is now does not allow.
+func (e *engine) admit(h *handle) error {
+	if !h.writes {
+		return h.meta.mayRead(e.schema)
+	}
+	if err := h.meta.mayWrite(e.schema); err != nil {
+		return err
+	}
+	return h.meta.mayGoOn(h.c.place)
+}
+
+// mayEnter refuses an update or a view called inside a closure, in tests only.
+func (e *engine) mayEnter() error {
+	if !e.o.Hooks.Strict {
+		return nil
+	}
+	return e.strict.Enter()
+}
+
+// inside marks this goroutine as being in a closure until the returned function is called.
+func (e *engine) inside() func() {
+	if !e.o.Hooks.Strict {
+		return func() {}
+	}
+	return e.strict.Inside()
+}
+
+// slow reports a closure that kept its locks for too long.
+func (e *engine) slow(h *handle) {
+	if took := time.Since(h.began); took > slowClosure {
+		e.o.Logger.Warn("a closure kept its locks for long", "store", e.where.String(), "took", took, "writes", h.writes)
+	}
+}
+
+// committed tells those who wait, here and elsewhere.
+func (e *engine) committed(h *handle) {
+	if len(h.touched) == 0 {
+		return
+	}
+	e.watcher.wakes.Wake(h.touched...)
+	if !e.o.Hooks.Quiet {
+		e.news.tell(h.touched)
+	}
+}
+
+// close waits for what is in flight. Later updates are not committed.
+func (e *engine) Close() error {
+	e.once.Do(func() {
+		close(e.quit)
+		e.news.stop()
+		e.watcher.stop()
+		e.pool.Close()            // waits for those in use
+		e.watcher.wakes.WakeAll() // only now: who waits reads once more, and has to find the store closed
+	})
+	return e.ended
+}

@@ -1,0 +1,81 @@
+package postgres
+
+import (
+	"log/slog"
+	"time"
+)
+
+// Options tune one use of a database. The zero value is right for most.
+type Options struct {
+	// BusyTimeout bounds the wait for rows that others have locked, and for a free
+	// connection to begin with. A longer wait is [txn.ErrBusy], and nothing was
+	// written. Default: 5 s.
+	BusyTimeout time.Duration
+	// ReadOnly is for commands that only look: nothing is created, migrated or
+	// written, and a missing store is an error. Default: false.
+	ReadOnly bool
+	// Conns bounds the connections of this process, besides the one that listens.
+	// Default: 16.
+	Conns int
+	// Logger hears of what no caller can be told. Default: slog.Default().
+	Logger *slog.Logger
+	// Now replaces the database's clock in tests. Default: none.
+	Now func() time.Time
+	// Hooks are for tests of the store itself; nil in production.
+	Hooks *Hooks
+}
+
+// Hooks let a test stand where a failure would.
+type Hooks struct {
+	// BeforeStatement is called before each statement of a transaction that writes,
+	// BEGIN and COMMIT among them. An error stands in for the statement, which is then
+	// not run. kill ends the connection.
+	BeforeStatement func(sql string, kill func()) error
+	// Unsettled: an unanswered COMMIT is not looked after.
+	Unsettled bool
+	// Twice runs every closure twice: once, undone, and again. What only works
+	// the first time shows.
+	Twice bool
+	// Strict refuses an update or a view called inside a closure, and a lock taken
+	// after the clock was read.
+	Strict bool
+	// Quiet: nothing is sent to other processes; they have to look.
+	Quiet bool
+}
+
+// Bounds that no one has had a reason to change.
+const (
+	viewLimit     = time.Second            // life of a read transaction
+	viewMillis    = "1000"                 // the same, in the server's words
+	updateLimit   = 30 * time.Second       // of one statement that writes
+	idleLimit     = 30 * time.Second       // of a transaction in which nothing happens: its closure hangs, or its process is gone
+	answerLimit   = 5 * time.Second        // for an answer, beyond what the statement may take
+	slowClosure   = 2 * time.Second        // reported when longer
+	pollEvery     = time.Second            // look for other processes' commits
+	gatherNews    = 5 * time.Millisecond   // commits that are told of together
+	pingEvery     = 10 * time.Second       // by which a listener notices that nothing arrives
+	settleLimit   = 5 * time.Second        // to find out what became of a COMMIT
+	maxConflicts  = 10                     // runs of one closure that others were quicker than
+	maxLost       = 3                      // the same where its own guard says so
+	maxStatements = 400                    // prepared on one connection
+	counterSlots  = 16                     // rows of one counter
+	retryPause    = 2 * time.Millisecond   // before a closure is run again, times a random factor
+	reconnectMin  = 100 * time.Millisecond // between two attempts of the listener to connect
+	reconnectMax  = 5 * time.Second
+)
+
+func (o Options) withDefaults() Options {
+	if o.BusyTimeout <= 0 {
+		o.BusyTimeout = 5 * time.Second
+	}
+	if o.Conns <= 0 {
+		o.Conns = 16
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	if o.Hooks == nil {
+		o.Hooks = &Hooks{}
+	}
+	return o
+}

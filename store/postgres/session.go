@@ -1,0 +1,94 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/placet-dev/placet/store/sqlrows"
+)
+
+// oldestServer is the first that Placet is made for.
+const oldestServer = 140000
+
+const (
+	// The timeline is asked for only where the server writes: a standby has none of its own.
+	whoSQL = `SELECT pg_backend_pid(), current_setting('max_connections')::bigint, current_setting('synchronous_commit'),
+		current_setting('server_version_num')::bigint,
+		(SELECT system_identifier::text FROM pg_control_system()),
+		CASE WHEN pg_is_in_recovery() THEN 0 ELSE ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::bigint END,
+		(SELECT oid::bigint FROM pg_database WHERE datname = current_database()),
+		coalesce(to_regclass(?)::oid::bigint, 0)`
+	setupSQL = `SELECT set_config('search_path', ?, false), set_config('lock_timeout', ?, false),
+		set_config('statement_timeout', ?, false), set_config('idle_in_transaction_session_timeout', ?, false),
+		set_config('client_min_messages', 'warning', false)`
+	syncSQL = `SET synchronous_commit = on`
+)
+
+// setUp learns what a new connection leads to, and tells its session what it is for.
+func (e *engine) setUp(ctx context.Context, raw *pgx.Conn) error {
+	c, err := newSession(raw.PgConn(), e.where)
+	if err != nil {
+		return err
+	}
+	if !c.pooled {
+		if err := c.run(setupSQL, e.settings(), nil); err != nil {
+			return err
+		}
+		if c.relax {
+			if err := c.run(syncSQL, nil, nil); err != nil {
+				return err
+			}
+		}
+	}
+	return ctx.Err()
+}
+
+// newSession asks a new connection where it leads.
+func newSession(pg *pgconn.PgConn, at place) (*conn, error) {
+	c := &conn{pg: pg, session: &session{names: map[string]string{}, pooled: true}} // so that nothing is prepared before it is known
+	var version int64
+	err := c.run(whoSQL, []any{at.schema + ".meta"}, func(r sqlrows.Row) error {
+		c.pid = r.Int(0)
+		c.max = r.Int(1)
+		c.relax = r.Str(2) == "off"
+		version = r.Int(3)
+		c.place = identity{r.Str(4), r.Int(5), r.Int(6), r.Int(7)}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if version < oldestServer {
+		return nil, refuse(at.url, "is PostgreSQL %d, and Placet needs 14 or later", version/10000)
+	}
+	clear(c.names)
+	c.pooled = c.pid != int64(pg.PID())
+	c.slot = c.pid % counterSlots
+	pg.CustomData()[connKey] = c
+	return c, nil
+}
+
+// quoted is a name as it stands in a statement.
+func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
+
+// dial makes a connection of our own, outside of the pool, to the server itself.
+func (p place) dial(ctx context.Context) (*conn, error) {
+	raw, err := pgx.ConnectConfig(ctx, p.direct.ConnConfig.Copy())
+	if err != nil {
+		return nil, unreachable(p, err)
+	}
+	c, err := newSession(raw.PgConn(), p)
+	if err != nil {
+		_ = raw.Close(context.WithoutCancel(ctx))
+		return nil, err
+	}
+	if err := c.run(`SELECT set_config('search_path', ?, false), set_config('client_min_messages', 'warning', false)`, []any{p.searchPath()}, nil); err != nil {
+		c.release()
+		return nil, fmt.Errorf("set up a connection to %s: %w", p, err)
+	}
+	return c, nil
+}

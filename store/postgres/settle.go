@@ -1,0 +1,94 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/placet-dev/placet/store/sqlrows"
+	"github.com/placet-dev/placet/txn"
+)
+
+// xactStatus is what became of a transaction.
+type xactStatus int
+
+const (
+	xactUnknown xactStatus = iota
+	xactCommitted
+	xactAborted
+)
+
+const statusSQL = `SELECT coalesce(pg_xact_status(?::text::xid8), '')`
+
+// statusOf asks on a new connection what became of a transaction whose COMMIT was not
+// answered. One that still runs is waited for, as long as ctx lasts: its server has not
+// noticed yet that nobody is there. A server on another timeline may never have heard
+// of it.
+func (e *engine) statusOf(ctx context.Context, xid int64, was identity) xactStatus {
+	for wait := 10 * time.Millisecond; ; wait = min(2*wait, 500*time.Millisecond) {
+		if s, err := e.askStatus(ctx, xid, was); err == nil && s != xactUnknown || errors.Is(err, errElsewhere) {
+			return s
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return xactUnknown
+		}
+	}
+}
+
+var errElsewhere = errors.New("the server is another one, or lives another life")
+
+func (e *engine) askStatus(ctx context.Context, xid int64, was identity) (s xactStatus, err error) {
+	c, err := e.where.dial(ctx)
+	if err != nil {
+		return xactUnknown, err
+	}
+	defer c.release()
+	if c.place.system != was.system || c.place.timeline != was.timeline {
+		return xactUnknown, errElsewhere
+	}
+	err = c.run(statusSQL, []any{decimal(xid)}, func(r sqlrows.Row) error {
+		switch r.Str(0) {
+		case "committed":
+			s = xactCommitted
+		case "aborted":
+			s = xactAborted
+		}
+		return nil
+	})
+	return s, err
+}
+
+const (
+	// Whoever began before a change of wake targets was committed has read the row
+	// about the store, and holds a lock on its table until it ends.
+	oldersSQL = `SELECT virtualtransaction FROM pg_locks WHERE relation = 'meta'::regclass AND granted AND mode = 'AccessShareLock'
+		AND pid <> pg_backend_pid() AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
+	stillSQL = `SELECT 1 FROM pg_locks WHERE virtualtransaction = ANY (string_to_array(?, ' ')) AND relation = 'meta'::regclass LIMIT 1`
+)
+
+// passed waits, after a target that hears of every stream was added or changed, for the
+// transactions that began before: they do not know of it, and what they commit later
+// would not reach it.
+func (e *engine) passed(h *handle) error {
+	if !h.toAll {
+		return nil
+	}
+	end := time.Now().Add(e.o.BusyTimeout)
+	olders := ""
+	err := h.c.run(oldersSQL, nil, func(r sqlrows.Row) error { olders += " " + r.Str(0); return nil })
+	for still := olders != ""; still && err == nil && time.Now().Before(end); {
+		still = false
+		err = h.c.run(stillSQL, []any{olders[1:]}, func(sqlrows.Row) error { still = true; return nil })
+		if still {
+			time.Sleep(retryPause)
+		}
+	}
+	if err != nil {
+		e.o.Logger.Warn("it is not known whether transactions that began before a wake target was changed have ended", "error", txn.ErrNotCommitted.Because(err))
+	}
+	return nil
+}

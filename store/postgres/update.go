@@ -1,0 +1,207 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/placet-dev/placet/store"
+	"github.com/placet-dev/placet/store/sqlrows"
+	"github.com/placet-dev/placet/txn"
+)
+
+// update is one call of Update: its closure, run as often as it takes.
+type update struct {
+	e     *engine
+	fn    func(store.Rows) error
+	write func(all bool) error
+
+	conflicts, losses, dead int
+}
+
+// run is Update. See [txn.Store].
+func (e *engine) update(ctx context.Context, fn func(store.Rows) error, write func(all bool) error) error {
+	if e.o.ReadOnly {
+		return store.ErrReadOnly
+	}
+	if ctx.Err() != nil {
+		return store.NotBegun(ctx)
+	}
+	if err := e.mayEnter(); err != nil {
+		return err
+	}
+	u := &update{e: e, fn: fn, write: write}
+	for {
+		c, err := e.take(ctx)
+		if err != nil {
+			return err
+		}
+		err = u.once(c)
+		failed := errRetry{}
+		if !errors.As(err, &failed) {
+			return err
+		}
+		if !u.again(failed.error) {
+			return told(failed.error)
+		}
+		ctx = context.WithoutCancel(ctx) // it has begun
+	}
+}
+
+// errRetry is what a transaction itself failed with. Nothing is left of it, and it may go
+// better.
+type errRetry struct{ error }
+
+func (e errRetry) Unwrap() error { return e.error }
+
+// once runs the closure in one transaction.
+func (u *update) once(c *conn) (err error) {
+	defer c.release()
+	if u.e.o.Hooks.Twice {
+		if err := u.attempt(c, true); errors.Is(err, errDead) {
+			return err
+		}
+	}
+	return u.attempt(c, false)
+}
+
+// attempt runs the closure, and keeps what it wrote unless undo says otherwise. A panic
+// of the closure goes on to its caller.
+func (u *update) attempt(c *conn, undo bool) (err error) {
+	h := &handle{e: u.e, c: c, writes: true, began: time.Now()}
+	returned := false
+	defer func() {
+		h.over = true
+		if !returned {
+			h.rollback()
+		}
+	}()
+	err = u.closure(h)
+	u.e.slow(h)
+	switch {
+	case err == nil && undo:
+		h.rollback()
+	case err == nil:
+		err = h.commit()
+	default:
+		err = u.give(h, err)
+		h.rollback()
+	}
+	returned = true
+	return err
+}
+
+func (u *update) closure(h *handle) error {
+	defer u.e.inside()()
+	h.before = u.write
+	err := u.fn(sqlrows.Rows{Conn: h})
+	h.before = nil
+	if err == nil && u.write != nil {
+		err = u.write(true)
+	}
+	if err == nil {
+		err = h.writeAdds()
+	}
+	if err == nil && h.err == nil {
+		err = h.flush()
+	}
+	if err == nil {
+		err = h.err
+	}
+	return err
+}
+
+// give is a closure's error as its caller is told it. What the transaction itself
+// failed with counts for more: the closure may have gone on, or have said something
+// else because of it.
+func (u *update) give(h *handle, err error) error {
+	if h.err == nil {
+		return err
+	}
+	return errRetry{h.err}
+}
+
+// again reports whether a failed attempt is to be followed by another one: where
+// others were quicker, where the server has forgotten a statement, and where a
+// connection turned out to be gone before anything came of it.
+func (u *update) again(err error) bool {
+	lost := lostGuard{}
+	switch {
+	case isConflict(err):
+		u.conflicts++
+		return u.pause(u.conflicts, maxConflicts)
+	case errors.As(err, &lost):
+		u.losses++
+		return u.pause(u.losses, maxLost)
+	case isStale(err):
+		u.dead++
+		return u.dead < maxLost
+	case errors.Is(err, errStaleConn):
+		u.dead++
+		return u.dead <= u.e.o.Conns
+	}
+	return false
+}
+
+func (u *update) pause(n, most int) bool {
+	if n >= most {
+		return false
+	}
+	time.Sleep(time.Duration(rand.Int64N(int64(n) * int64(retryPause))))
+	return true
+}
+
+// commit ends the transaction. Its outcome is known afterwards, or ErrUnknown.
+func (h *handle) commit() error {
+	if !h.begun {
+		return nil
+	}
+	if !h.wrote {
+		h.rollback()
+		return nil
+	}
+	if err := h.send(request{sql: commitSQL}); err != nil { // the last moment at which nothing can have come of it
+		h.rollback()
+		return errRetry{err}
+	}
+	err := h.c.flush(updateLimit + answerLimit)
+	if err == nil {
+		h.e.committed(h)
+		return h.e.passed(h)
+	}
+	return h.settle(err)
+}
+
+// settle finds out what became of a COMMIT that was not answered with yes.
+func (h *handle) settle(err error) error {
+	if isConflict(err) || code(err) != "" && code(err)[:2] == "23" {
+		h.rollback()
+		return errRetry{err} // refused: nothing was written
+	}
+	if h.e.o.Hooks.Unsettled {
+		return txn.ErrUnknown.Because(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), settleLimit)
+	defer cancel()
+	switch h.e.statusOf(ctx, h.meta.xid, h.c.place) {
+	case xactCommitted:
+		h.e.committed(h)
+		return nil
+	case xactAborted:
+		return txn.ErrNotCommitted.Because(err)
+	}
+	return txn.ErrUnknown.Because(err)
+}
+
+// rollback leaves the connection free for the next one, or closed.
+func (h *handle) rollback() {
+	if !h.begun || errors.Is(h.err, errDead) {
+		return
+	}
+	h.err = nil
+	h.before = nil
+	if h.c.send(request{sql: rollbackSQL}, nil) != nil || h.c.flush(answerLimit) != nil {
+		h.c.kill()
+	}
+}
