@@ -15,7 +15,7 @@ import (
 	"github.com/placet-dev/placet/internal/pgtest"
 )
 
-// lane is a database with a table, reached directly and through a proxy.
+// lane is a schema with a table, reached directly and through a proxy.
 type lane struct {
 	proxy   *pgtest.Proxy
 	direct  *pgx.Conn
@@ -25,8 +25,13 @@ type lane struct {
 
 func newLane(t *testing.T, mode pgx.QueryExecMode) *lane {
 	t.Helper()
-	at := pgtest.Database(t)
+	at, schema, err := pgtest.SplitSchema(pgtest.Schema(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	at += "&search_path=" + schema
 	l := &lane{proxy: pgtest.NewProxy(t, at), direct: connect(t, at)}
+	exec1(t, l.direct, "CREATE SCHEMA "+schema)
 	exec1(t, l.direct, "CREATE TABLE kept (n int PRIMARY KEY)")
 	config, err := pgx.ParseConfig(l.proxy.URL(at))
 	if err != nil {
@@ -289,15 +294,18 @@ func TestFaultsChooseTransactions(t *testing.T) {
 	}
 }
 
+// key is of an advisory lock that no other lane uses.
+func (l *lane) key() uint32 { return l.direct.PgConn().PID() }
+
 // holding makes commits of the lane wait for a lock that the caller holds.
 func (l *lane) holding(t *testing.T) (letGo func()) {
 	t.Helper()
-	exec1(t, l.direct, `CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$
-		BEGIN PERFORM pg_advisory_xact_lock(7); RETURN NULL; END $$`)
+	exec1(t, l.direct, fmt.Sprintf(`CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$
+		BEGIN PERFORM pg_advisory_xact_lock(%d); RETURN NULL; END $$`, l.key()))
 	exec1(t, l.direct, `CREATE CONSTRAINT TRIGGER waits AFTER INSERT ON kept
 		DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION wait()`)
-	exec1(t, l.direct, "SELECT pg_advisory_lock(7)")
-	return func() { exec1(t, l.direct, "SELECT pg_advisory_unlock(7)") }
+	exec1(t, l.direct, "SELECT pg_advisory_lock($1)", l.key())
+	return func() { exec1(t, l.direct, "SELECT pg_advisory_unlock($1)", l.key()) }
 }
 
 func (l *lane) awaitWaiter(t *testing.T) {
@@ -305,8 +313,7 @@ func (l *lane) awaitWaiter(t *testing.T) {
 	ctx := bounded(t)
 	ticker := time.NewTicker(5 * time.Millisecond)
 	defer ticker.Stop()
-	for read[int](t, l.direct, `SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
-		AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`) == 0 {
+	for read[int](t, l.direct, "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND objid = $1", l.key()) == 0 {
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
@@ -321,11 +328,10 @@ func TestStruckThoughClientLeft(t *testing.T) {
 	l := newLane(t, 0)
 	letGo := l.holding(t)
 	strikes := l.proxy.CutAfterCommitSent()
-	ctx, leave := context.WithCancel(bounded(t))
-	defer leave()
 	returned := make(chan error, 1)
-	go func() { returned <- inBatch(ctx, l.through, "insert into kept values (1)") }()
+	go func() { returned <- inBatch(bounded(t), l.through, "insert into kept values (1)") }()
 	l.awaitWaiter(t)
+	l.proxy.Refuse(true) // pgx would ask the server to cancel
 	l.through.PgConn().Conn().Close()
 	<-returned
 	letGo()
@@ -448,10 +454,10 @@ func TestRefuseAndCut(t *testing.T) {
 func TestProxyPassesCancelOn(t *testing.T) {
 	t.Parallel()
 	l := newLane(t, 0)
-	exec1(t, l.direct, "SELECT pg_advisory_lock(7)")
+	exec1(t, l.direct, "SELECT pg_advisory_lock($1)", l.key())
 	returned := make(chan error, 1)
 	go func() {
-		_, err := l.through.Exec(bounded(t), "SELECT pg_advisory_lock(7)")
+		_, err := l.through.Exec(bounded(t), "SELECT pg_advisory_lock($1)", l.key())
 		returned <- err
 	}()
 	l.awaitWaiter(t)
