@@ -3,7 +3,7 @@
 GO      ?= go
 WITHPG  := GO='$(GO)' scripts/test-postgres
 BIN     := bin
-RACE    := ./fault ./txn ./token ./httpapi ./mcpserver ./event ./decision ./call ./run ./flow ./delivery ./channel/... ./job ./store/... ./tool ./policy/... ./placettest .
+RACE    := ./fault ./txn ./token ./httpapi ./mcpserver ./event ./decision ./call ./run ./flow ./delivery ./channel/... ./job ./store/... ./tool ./policy/... ./placettest ./internal/pgtest/... .
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
 .DEFAULT_GOAL := help

@@ -33,15 +33,15 @@ type Options struct {
 	Durable bool
 	// Config holds lines for postgresql.conf.
 	Config []string
-	// Dir is the folder below which the server keeps its files. Default: the
-	// temporary folder.
+	// Dir is the folder below which the server keeps its files. Where we are root,
+	// the user postgres has to be able to reach it. Default: the temporary folder.
 	Dir string
 }
 
 // Server is a PostgreSQL server on loopback. Methods are safe for concurrent use,
 // but one that starts or ends the server is not to meet another such.
 type Server struct {
-	at    *url.URL // of the database postgres; guarded by nothing: its port is settled before Start returns
+	at    *url.URL // of the database that Schema uses; settled before Start returns
 	bin   string
 	place *place // nil: somebody else's server
 
