@@ -1,8 +1,9 @@
 # Placet: everything a newcomer needs is here. `make` alone lists the targets.
 
 GO      ?= go
+WITHPG  := GO='$(GO)' scripts/test-postgres
 BIN     := bin
-RACE    := ./fault ./txn ./token ./httpapi ./mcpserver ./event ./decision ./call ./run ./flow ./delivery ./channel/... ./job ./store/... ./tool ./policy/... ./placettest .
+RACE    := ./fault ./txn ./token ./httpapi ./mcpserver ./event ./decision ./call ./run ./flow ./delivery ./channel/... ./job ./store/... ./tool ./policy/... ./placettest ./internal/pgtest/... .
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
 .DEFAULT_GOAL := help
@@ -23,11 +24,11 @@ demo: build ## Run a real tool call and an agent with a person in between; leave
 .PHONY: test
 test: ## Run every test
 	$(GO) vet ./...
-	$(GO) test -timeout 30m ./...
+	$(WITHPG) $(GO) test -timeout 30m ./...
 
 .PHONY: race
 race: ## Run the tests of everything concurrent under the race detector, with fewer rounds
-	CGO_ENABLED=1 $(GO) test -race -timeout 30m $(RACE)
+	CGO_ENABLED=1 $(WITHPG) $(GO) test -race -timeout 30m $(RACE)
 
 .PHONY: check
 check: fmt lint test race ## Everything that a change has to pass
@@ -46,7 +47,7 @@ states: ## Write docs/states.md from the state machines; a test fails where it i
 
 .PHONY: bench
 bench: ## Measure the floor and the product side by side, as ratios
-	$(GO) run ./internal/bench
+	PLACET_TEST_PG_DURABLE=1 $(WITHPG) $(GO) run ./internal/bench
 
 FUZZTIME ?= 30s
 .PHONY: fuzz
