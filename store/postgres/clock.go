@@ -17,6 +17,15 @@ type clock struct {
 	from time.Time // when that was, by the process's own time
 }
 
+// saw takes note of a time that stands in the store.
+func (c *clock) saw(t int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if t > c.last {
+		c.last, c.from = t, time.Now()
+	}
+}
+
 // at is the time to go by where the database says now. Microseconds.
 func (c *clock) at(now int64) int64 {
 	if c.own != nil {

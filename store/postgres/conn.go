@@ -225,6 +225,31 @@ func changed(tag []byte) (n int64) {
 	return n
 }
 
+// cancelWith has the server end what it does when one of the contexts ends. calm stops
+// that, and reports whether neither has ended yet.
+func (c *conn) cancelWith(ctxs ...context.Context) (calm func() bool) {
+	var stops [2]func() bool
+	ended := make(chan struct{}, len(stops))
+	for i, ctx := range ctxs {
+		stops[i] = context.AfterFunc(ctx, func() {
+			brief, cancel := context.WithTimeout(context.Background(), answerLimit)
+			defer cancel()
+			_ = c.pg.CancelRequest(brief) // in vain: lock_timeout ends the wait
+			ended <- struct{}{}
+		})
+	}
+	return func() bool {
+		calm := true
+		for _, stop := range stops[:len(ctxs)] {
+			if !stop() {
+				calm = false
+				<-ended
+			}
+		}
+		return calm
+	}
+}
+
 // ready reads on to where the next group begins. A failure of the server's own that
 // comes there is the group's.
 func (c *conn) ready(failed error) error {

@@ -3,6 +3,7 @@ package postgres
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/placet-dev/placet/store/sqlrows"
@@ -18,6 +19,10 @@ type add struct {
 const (
 	countSQL = `SELECT CAST(coalesce(sum(n), 0) AS bigint) FROM counter WHERE space = ? AND name = ?`
 	addSQL   = `INSERT INTO counter(space, name, slot, n) VALUES (?, ?, ?, ?)
+		ON CONFLICT (space, name, slot) DO UPDATE SET n = counter.n + excluded.n`
+	// A slot may fall below zero, their sum may not.
+	subtractSQL = `INSERT INTO counter(space, name, slot, n) SELECT ?1, ?2, ?3, ?4
+		WHERE (SELECT coalesce(sum(n), 0) FROM counter WHERE space = ?1 AND name = ?2) + CAST(?4 AS bigint) >= 0
 		ON CONFLICT (space, name, slot) DO UPDATE SET n = counter.n + excluded.n`
 )
 
@@ -71,7 +76,13 @@ func (h *handle) writeAdds() error {
 		if n == 0 {
 			continue
 		}
-		if err := h.push(request{sql: addSQL}, []any{a.space, a.name, h.c.slot, n}); err != nil {
+		w := sqlrows.Write{SQL: addSQL, Args: []any{a.space, a.name, h.c.slot, n}}
+		if n < 0 {
+			w.SQL, w.Lost = subtractSQL, func() error {
+				return fmt.Errorf("the counter %s of space %s would fall below zero", a.name, a.space)
+			}
+		}
+		if err := h.Write(w); err != nil {
 			return err
 		}
 	}

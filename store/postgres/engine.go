@@ -26,16 +26,14 @@ type engine struct {
 	clock  clock
 	strict store.Strict
 	hears  atomic.Pointer[hearing]
-	tables sync.Map // of a schema, by its name
 
 	news    *news
 	watcher *watcher
 	order   sync.Mutex // of whoever gives events their order
 
-	quit  chan struct{}
-	uses  sync.WaitGroup // transactions that are under way
-	once  sync.Once
-	ended error
+	ctx  context.Context // ends when the store is closed
+	quit func()
+	once sync.Once
 }
 
 var _ store.Backend = (*engine)(nil)
@@ -56,7 +54,7 @@ func (e *engine) Watch(streams ...string) (<-chan struct{}, func()) { return e.w
 // take is a connection for one transaction.
 func (e *engine) take(ctx context.Context) (*conn, error) {
 	select {
-	case <-e.quit: // first: where both are ready, a select takes either
+	case <-e.ctx.Done(): // first: where both are ready, a select takes either
 		return nil, store.ErrClosed
 	default:
 	}
@@ -93,14 +91,7 @@ func connOf(raw *pgx.Conn) *conn {
 	return pg.CustomData()[connKey].(*conn)
 }
 
-func (e *engine) isClosed() bool {
-	select {
-	case <-e.quit:
-		return true
-	default:
-		return false
-	}
-}
+func (e *engine) isClosed() bool { return e.ctx.Err() != nil }
 
 // settings are what poolerSQL is given.
 func (e *engine) settings() []any {
@@ -159,11 +150,11 @@ func (e *engine) committed(h *handle) {
 // close waits for what is in flight. Later updates are not committed.
 func (e *engine) Close() error {
 	e.once.Do(func() {
-		close(e.quit)
+		e.quit()
 		e.news.stop()
 		e.watcher.stop()
 		e.pool.Close()            // waits for those in use
 		e.watcher.wakes.WakeAll() // only now: who waits reads once more, and has to find the store closed
 	})
-	return e.ended
+	return nil
 }

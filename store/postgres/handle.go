@@ -2,6 +2,8 @@ package postgres
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"strings"
@@ -42,8 +44,9 @@ type handle struct {
 	retarget bool // wake targets change
 	toAll    bool // and some of them hear of every stream
 
+	ctx context.Context // of the caller: until something is written, or for all of a view
+
 	// Of a closure that reads.
-	ctx       context.Context
 	arranged  bool // events have been given their order before it began
 	unordered bool // some wait for it
 }
@@ -122,17 +125,11 @@ func (h *handle) fail(err error) error {
 // flush sends what is queued and reads the answers. Nothing is written before it is
 // known that it may be.
 func (h *handle) flush() error {
-	if h.err != nil {
+	if h.err != nil || len(h.c.queue) == 0 {
 		return h.err
 	}
-	if h.moved {
-		h.moved = false
-		if err := h.send(request{sql: afterLockSQL, each: h.afterLock}); err != nil {
-			return err
-		}
-	}
 	knew := h.known
-	if err := h.c.flush(h.patience()); err != nil {
+	if err := h.exchange(); err != nil {
 		if !h.heard && errors.Is(err, errDead) {
 			err = errors.Join(errStaleConn, err)
 		}
@@ -149,6 +146,31 @@ func (h *handle) flush() error {
 		return h.fail(err)
 	}
 	return nil
+}
+
+// exchange sends and reads. While nothing is written the wait for a lock ends with the
+// caller's context, and with the store.
+func (h *handle) exchange() error {
+	if !h.moved {
+		return h.c.flush(h.patience())
+	}
+	h.moved = false
+	if err := h.send(request{sql: afterLockSQL, each: h.afterLock}); err != nil {
+		return err
+	}
+	if h.wrote || h.ctx == nil {
+		return h.c.flush(h.patience())
+	}
+	calm := h.c.cancelWith(h.ctx, h.e.ctx)
+	err := h.c.flush(h.patience())
+	if calm() {
+		return err
+	}
+	h.c.kill() // the cancellation may come late, and meet the next statement
+	if h.e.isClosed() {
+		return store.ErrClosed
+	}
+	return store.NotBegun(h.ctx)
 }
 
 // afterLock takes what may have moved while a lock was waited for: the time, and the
@@ -260,6 +282,9 @@ func (h *handle) Query(sql string, args []any, each func(r sqlrows.Row) error) e
 			return h.told(err)
 		}
 	}
+	if h.writes && (strings.HasSuffix(sql, updateDialect.Locking) || strings.HasSuffix(sql, updateDialect.Claiming)) {
+		h.lockAhead(sql)
+	}
 	var own error
 	err := h.send(request{sql: sql, each: func(r sqlrows.Row) error {
 		if own == nil {
@@ -334,11 +359,19 @@ func (h *handle) Lock(sql string, args ...any) error {
 	if err := h.begin(); err != nil {
 		return h.told(err)
 	}
-	h.moved = true
+	h.lockAhead(sql)
 	return h.send(request{sql: sql}, args...)
 }
 
-const lockNameSQL = `SELECT pg_advisory_xact_lock(hashtextextended(?, 0))`
+// lockAhead has the clock read after the lock that comes next.
+func (h *handle) lockAhead(sql string) {
+	if h.frozen && h.e.o.Hooks.Strict && !strings.HasPrefix(sql, `SELECT pg_`) {
+		panic("store/postgres: a lock is taken after the clock was read: " + sql)
+	}
+	h.moved = true
+}
+
+const lockNameSQL = `SELECT pg_advisory_xact_lock(?)`
 
 // LockName locks a name within this store: two names of one hash only wait more.
 func (h *handle) LockName(name string) error {
@@ -348,7 +381,8 @@ func (h *handle) LockName(name string) error {
 	if err := h.open(); err != nil {
 		return h.told(err)
 	}
-	return h.Lock(lockNameSQL, h.meta.store+"\x00"+name)
+	sum := sha256.Sum256([]byte(h.meta.store + "\x00" + name))
+	return h.Lock(lockNameSQL, int64(binary.BigEndian.Uint64(sum[:])))
 }
 
 // Number has nothing to do: the database draws numbers as the events are written.

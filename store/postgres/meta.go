@@ -19,6 +19,7 @@ type meta struct {
 	place                        identity
 	targets                      int64 // rises with each change of wake targets
 	clock                        int64
+	lastAt                       int64 // of the last event; only where the store is opened
 	xid                          int64 // of a transaction that writes
 }
 

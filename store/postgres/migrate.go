@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/placet-dev/placet/fault"
 	"github.com/placet-dev/placet/internal/migrate"
@@ -95,29 +94,11 @@ func mayNotChange(at place, err error) error {
 		Hint("Run placet db migrate once as the role that owns the tables (docs/guide/postgres.md).").Because(err)
 }
 
-// applyStep runs the statements of one step, which are separated by blank lines.
 func applyStep(c *conn, s migrate.Step) error {
-	for text := range strings.SplitSeq(s.SQL, ";\n") {
-		if isComment(text) {
-			continue
-		}
-		if err := c.script(text); err != nil {
-			return err
-		}
-	}
-	if s.Number > 1 {
-		return nil
+	if err := c.script(s.SQL); err != nil || s.Number > 1 {
+		return err
 	}
 	return c.run(createMetaSQL, []any{newStoreID(), c.place.system, c.place.timeline, c.place.database}, nil)
-}
-
-func isComment(text string) bool {
-	for line := range strings.Lines(text) {
-		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "--") {
-			return false
-		}
-	}
-	return true
 }
 
 func newStoreID() string {
@@ -134,7 +115,8 @@ func Migrate(ctx context.Context, url string) error {
 	if err != nil {
 		return err
 	}
-	return prepare(ctx, at, steps, false)
+	_, err = prepare(ctx, at, steps, false)
+	return err
 }
 
 func admin(url string) (place, []migrate.Step, error) {

@@ -60,11 +60,14 @@ func openEngine(ctx context.Context, url string, o Options, schema fs.FS) (*engi
 	if err != nil {
 		return nil, err
 	}
-	if err := prepare(ctx, at, steps, o.ReadOnly); err != nil {
+	lastAt, err := prepare(ctx, at, steps, o.ReadOnly)
+	if err != nil {
 		return nil, err
 	}
-	e := &engine{where: at, o: o.withDefaults(), schema: int64(len(steps)), quit: make(chan struct{})}
+	e := &engine{where: at, o: o.withDefaults(), schema: int64(len(steps))}
+	e.ctx, e.quit = context.WithCancel(context.Background())
 	e.clock.own = o.Now
+	e.clock.saw(lastAt)
 	e.watcher, e.news = newWatcher(e), newNews(e)
 	conf := at.pool
 	conf.MaxConns = int32(min(e.o.Conns, 1000))
@@ -78,25 +81,26 @@ func openEngine(ctx context.Context, url string, o Options, schema fs.FS) (*engi
 	return e, nil
 }
 
-// prepare sees to it that there is a store of this program's schema.
-func prepare(ctx context.Context, at place, steps []migrate.Step, readOnly bool) error {
+// prepare sees to it that there is a store of this program's schema, and returns the
+// time of its last event.
+func prepare(ctx context.Context, at place, steps []migrate.Step, readOnly bool) (lastAt int64, err error) {
 	c, err := at.connect(ctx)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer c.release()
 	m, found, err := readMeta(c, at)
 	switch {
 	case err != nil:
-		return err
+		return 0, err
 	case !found && readOnly:
-		return missing(at)
+		return 0, missing(at)
 	case found && m.schema >= int64(len(steps)):
-		return m.mayRead(int64(len(steps)))
+		return m.lastAt, m.mayRead(int64(len(steps)))
 	case readOnly:
-		return refuse(at.url, "has schema %d, older than this program's %d", m.schema, len(steps)).Hint("Run placet db migrate; make a backup first.")
+		return 0, refuse(at.url, "has schema %d, older than this program's %d", m.schema, len(steps)).Hint("Run placet db migrate; make a backup first.")
 	}
-	return apply(ctx, c, at, steps)
+	return m.lastAt, apply(ctx, c, at, steps)
 }
 
 // connect makes a connection as the pool's are, to what the URL names.
@@ -127,7 +131,8 @@ func inSchema(c *conn, at place, begin string) error {
 }
 
 // metaAtAnySchema is what every schema of ours has.
-const metaAtAnySchema = `SELECT schema, min_writer, min_reader, store_id, epoch, restored_at, restored_to, system_id, timeline, database_oid, table_oid, 0::bigint, clock_timestamp() FROM meta WHERE id = 1`
+const metaAtAnySchema = `SELECT schema, min_writer, min_reader, store_id, epoch, restored_at, restored_to, system_id, timeline, database_oid, table_oid, 0::bigint, clock_timestamp(),
+	coalesce((SELECT at FROM event ORDER BY seq DESC LIMIT 1), 0) FROM meta WHERE id = 1`
 
 // readMeta reads what the store says about itself; found is false where there is none.
 func readMeta(c *conn, at place) (m meta, found bool, err error) {
@@ -137,6 +142,7 @@ func readMeta(c *conn, at place) (m meta, found bool, err error) {
 	err = c.run(metaAtAnySchema, nil, func(r sqlrows.Row) error {
 		found = true
 		m.scan(r, false)
+		m.lastAt = r.Int(13)
 		return nil
 	})
 	if e := c.run(rollbackSQL, nil, nil); e != nil && err == nil {

@@ -31,8 +31,8 @@ type Hooks struct {
 	// BEGIN and COMMIT among them. An error stands in for the statement, which is then
 	// not run. kill ends the connection.
 	BeforeStatement func(sql string, kill func()) error
-	// Unsettled: an unanswered COMMIT is not looked after.
-	Unsettled bool
+	// LoseCommit is asked when a COMMIT was queued: true loses its answer for good.
+	LoseCommit func() bool
 	// Twice runs every closure twice: once, undone, and again. What only works
 	// the first time shows.
 	Twice bool

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgproto3"
+
 	"github.com/placet-dev/placet/store"
 	"github.com/placet-dev/placet/store/sqlrows"
 	"github.com/placet-dev/placet/txn"
@@ -37,7 +39,7 @@ func (e *engine) update(ctx context.Context, fn func(store.Rows) error, write fu
 		if err != nil {
 			return err
 		}
-		err = u.once(c)
+		err = u.once(ctx, c)
 		failed := errRetry{}
 		if !errors.As(err, &failed) {
 			return err
@@ -45,7 +47,6 @@ func (e *engine) update(ctx context.Context, fn func(store.Rows) error, write fu
 		if !u.again(failed.error) {
 			return told(failed.error)
 		}
-		ctx = context.WithoutCancel(ctx) // it has begun
 	}
 }
 
@@ -56,20 +57,20 @@ type errRetry struct{ error }
 func (e errRetry) Unwrap() error { return e.error }
 
 // once runs the closure in one transaction.
-func (u *update) once(c *conn) (err error) {
+func (u *update) once(ctx context.Context, c *conn) (err error) {
 	defer c.release()
 	if u.e.o.Hooks.Twice {
-		if err := u.attempt(c, true); errors.Is(err, errDead) {
+		if err := u.attempt(ctx, c, true); errors.Is(err, errDead) {
 			return err
 		}
 	}
-	return u.attempt(c, false)
+	return u.attempt(ctx, c, false)
 }
 
 // attempt runs the closure, and keeps what it wrote unless undo says otherwise. A panic
 // of the closure goes on to its caller.
-func (u *update) attempt(c *conn, undo bool) (err error) {
-	h := &handle{e: u.e, c: c, writes: true, began: time.Now()}
+func (u *update) attempt(ctx context.Context, c *conn, undo bool) (err error) {
+	h := &handle{e: u.e, c: c, ctx: ctx, writes: true, began: time.Now()}
 	returned := false
 	defer func() {
 		h.over = true
@@ -165,10 +166,14 @@ func (h *handle) commit() error {
 		h.rollback()
 		return errRetry{err}
 	}
+	if lose := h.e.o.Hooks.LoseCommit; lose != nil && lose() {
+		return h.loseAnswer()
+	}
 	err := h.c.flush(updateLimit + answerLimit)
 	if err == nil {
 		h.e.committed(h)
-		return h.e.passed(h)
+		h.e.passed(h)
+		return nil
 	}
 	return h.settle(err)
 }
@@ -179,9 +184,6 @@ func (h *handle) settle(err error) error {
 		h.rollback()
 		return errRetry{err} // refused: nothing was written
 	}
-	if h.e.o.Hooks.Unsettled {
-		return txn.ErrUnknown.Because(err)
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), settleLimit)
 	defer cancel()
 	switch h.e.statusOf(ctx, h.meta.xid, h.c.place) {
@@ -191,6 +193,15 @@ func (h *handle) settle(err error) error {
 	case xactAborted:
 		return txn.ErrNotCommitted.Because(err)
 	}
+	return txn.ErrUnknown.Because(err)
+}
+
+// loseAnswer is for tests: COMMIT is sent, and nobody will ever know.
+func (h *handle) loseAnswer() error {
+	front := h.c.pg.Frontend()
+	front.SendSync(&pgproto3.Sync{})
+	err := front.Flush()
+	h.c.kill()
 	return txn.ErrUnknown.Because(err)
 }
 

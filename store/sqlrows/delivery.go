@@ -18,7 +18,7 @@ const (
 	insertSeqDeliverySQL = `INSERT INTO delivery(id, space, target_id, pushed, ordered, seq, stream, stream_seq, type, subject, asks, status, attempts, due_at, message, out_of_order,
 		fence, owner, try_at, try_ended, try_outcome, try_status, try_message, token, lease_until, epoch, created_at, gives_up_at, budget, ended_at, version)
 		VALUES (?1, ?2, ?3, ?4, ?5, ` + seqGiven + `, ?7, ?8, ?9, ?10, ?11, ?12, 0,
-			CASE WHEN ?5 = 1 AND EXISTS (SELECT 1 FROM delivery WHERE target_id = ?3 AND stream = ?7 AND ended_at IS NULL AND ordered = 1) THEN NULL ELSE ?13 END,
+			CASE WHEN CAST(?5 AS bigint) = 1 AND EXISTS (SELECT 1 FROM delivery WHERE target_id = ?3 AND stream = ?7 AND ended_at IS NULL AND ordered = 1) THEN NULL ELSE CAST(?13 AS bigint) END,
 			'', 0, 0, '', NULL, NULL, NULL, 0, '', NULL, NULL, 0, ?14, ?15, 0, NULL, 1)`
 	makeDueSQL = `UPDATE delivery SET due_at = ?1, version = version + 1
 		WHERE id = (SELECT id FROM delivery WHERE target_id = ?2 AND stream = ?3 AND ended_at IS NULL AND ordered = 1 ORDER BY stream_seq LIMIT 1)

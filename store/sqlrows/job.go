@@ -33,7 +33,7 @@ var (
 
 const (
 	countJobsSQL  = `SELECT status, count(*) FROM job WHERE space = ? AND cleaned_at IS NULL GROUP BY status`
-	countAskedSQL = `SELECT coalesce(sum(pending), 0) FROM job WHERE space = ? AND pending > 0`
+	countAskedSQL = `SELECT CAST(coalesce(sum(pending), 0) AS bigint) FROM job WHERE space = ? AND pending > 0`
 )
 
 func (x Rows) CountJobs(space string) (job.Counts, error) {

@@ -1,0 +1,74 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/placet-dev/placet/internal/pgtest"
+	"github.com/placet-dev/placet/store"
+	"github.com/placet-dev/placet/store/postgres"
+	"github.com/placet-dev/placet/store/storetest"
+	"github.com/placet-dev/placet/txn"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, storetest.Backend{
+		Name:      "PostgreSQL",
+		Precision: time.Microsecond,
+		Twice:     true,
+		Strict:    true,
+		Clock:     true,
+		Blows:     []storetest.Blow{storetest.Fail, storetest.Sever, storetest.Lose},
+		Processes: true,
+		New:       func(t testing.TB) storetest.Instance { return place(pgtest.Schema(t)) },
+		At:        func(_ testing.TB, address string) storetest.Instance { return place(address) },
+	})
+}
+
+// place is a schema in which one store lies.
+func place(url string) storetest.Instance {
+	return storetest.Instance{
+		Address: url,
+		Open: func(t testing.TB, o storetest.Options) *store.Store {
+			t.Helper()
+			s, err := postgres.Open(context.Background(), url, options(o))
+			if err != nil {
+				t.Errorf("open: %v", err)
+				t.FailNow()
+			}
+			t.Cleanup(func() { s.Close() })
+			return s
+		},
+		Accept: func(ctx context.Context) error { return postgres.AcceptRestore(ctx, url) },
+	}
+}
+
+func options(o storetest.Options) *postgres.Options {
+	h := &postgres.Hooks{Twice: !o.Once, Strict: !o.Once}
+	if o.Before != nil {
+		var lose atomic.Bool
+		h.LoseCommit = func() bool { return lose.Swap(false) }
+		h.BeforeStatement = func(sql string, kill func()) error {
+			switch o.Before(sql) {
+			case storetest.Fail:
+				return errStruck
+			case storetest.Sever:
+				kill()
+			case storetest.Lose:
+				lose.Store(true)
+			}
+			return nil
+		}
+	}
+	return &postgres.Options{BusyTimeout: o.Busy, Now: o.Now, Hooks: h, Logger: slog.New(slog.DiscardHandler), Conns: 8}
+}
+
+// errStruck is what a failing server comes to.
+var errStruck = txn.ErrNotCommitted.Because(errors.New("struck by the test"))
