@@ -125,9 +125,9 @@ func (h Home) served() error {
 		other += ", and a second daemon on this one gets a PLACET_HOME of its own"
 	}
 	if f, found := h.Find(); found == nil && f.PID > 0 {
-		err = err.Hint("It is process %d, at %s. Use that one, or stop it first; %s.", f.PID, f.URL, other)
+		return err.Hint("It is process %d, at %s. Use that one, or stop it first; %s.", f.PID, f.URL, other)
 	}
-	return err
+	return err.Hint("It has only begun, or placet db copy is at work. Try again in a moment.")
 }
 
 // unlock gives a lock back. Closing the file alone would not, while a child that is

@@ -63,7 +63,7 @@ func badURL(why string) *fault.Error {
 }
 
 func badPercent() error {
-	return badURL("has a %% in it that does not stand for a character").Hint("Write the sign itself as %%25.")
+	return badURL("has a % in it that does not stand for a character").Hint("Write the sign itself as %%25.")
 }
 
 func (s *server) readParams(query string) error {
