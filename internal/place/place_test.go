@@ -149,7 +149,7 @@ func TestFolders(t *testing.T) {
 	seen := map[string]string{want: same[0]}
 	for _, given := range []string{
 		"postgres://db.internal/other", "postgres://db.internal:5433/placet", "postgres://db2.internal/placet", "postgres:///placet", "postgres://localhost/placet",
-		"postgres://db.internal/placet?search_path=two", "postgres://db.internal/placet?schema=two", "postgres://db.internal/placet?options=-csearch_path%3Dthree",
+		"postgres://db.internal/placet?search_path=two", "postgres://db.internal/placet?placet_schema=two", "postgres://db.internal/placet?placet_schema=three", "postgres://db.internal/placet?options=-csearch_path%3Dthree",
 		"postgres:///placet?service=x", "postgres://db.internal:5432,b/placet",
 	} {
 		got := folder(t, given)

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"os/user"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -127,9 +128,7 @@ const (
 // schema and service, never on user or password.
 func (s server) name() string {
 	h := sha256.New()
-	for _, part := range []string{
-		strings.ToLower(s.host), s.port, s.dbname, s.setting("service", "PGSERVICE"), s.params["schema"], s.params["search_path"], s.setting("options", "PGOPTIONS"),
-	} {
+	for _, part := range []string{strings.ToLower(s.host), s.port, s.dbname, s.schema(), s.setting("service", "PGSERVICE"), s.setting("options", "PGOPTIONS")} {
 		fmt.Fprintf(h, "%d:%s", len(part), part)
 	}
 	read := plain(s.dbname)
@@ -140,6 +139,18 @@ func (s server) name() string {
 		read = read[:nameRead]
 	}
 	return read + "-" + hex.EncodeToString(h.Sum(nil)[:nameDigest])
+}
+
+// schema is what the URL says about the schema, in whichever parameters.
+func (s server) schema() string {
+	var said []string
+	for name, value := range s.params {
+		if strings.Contains(name, "schema") || name == "search_path" {
+			said = append(said, name+"="+value)
+		}
+	}
+	slices.Sort(said)
+	return strings.Join(said, "&")
 }
 
 // plain keeps what every file system takes, and no dot in front, which would hide it.
