@@ -189,7 +189,7 @@ func TestDaemonsOnOnePostgres(t *testing.T) {
 		mustContain(t, w.must(0, home, "doctor"), "It is ready")
 		mustContain(t, strings.Join(s.at.Warnings, "\n"), "standby")
 	}
-	mustContain(t, w.must(1, "three", "job", "list"), "No daemon serves the store", "three")
+	mustContain(t, w.must(1, "three", "job", "list"), "No daemon serves this store", "three")
 	out, _, _ := w.runIn("one", "--json", "token", "create", "--scope", "agent", "--name", "bot")
 	var k token.Object
 	if err := json.Unmarshal([]byte(out), &k); err != nil {

@@ -83,10 +83,7 @@ func (a *app) noDaemon() *fault.Error {
 	if err != nil {
 		return hint
 	}
-	if dir, ok := p.Folder(); ok { // others may serve it from elsewhere
-		return hint.Say("No daemon serves the store %s from the home %s.", p, dir)
-	}
-	return hint.Say("No daemon serves this store, %s.", p)
+	return hint.Say("No daemon serves this store, %s%s.", p, a.fromHome())
 }
 
 var errAddress = fault.Sentinel(fault.Invalid, "usage", "PLACET_URL is no address of a daemon.")
