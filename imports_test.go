@@ -57,6 +57,8 @@ var law = map[string]string{
 	"mcpserver/clients":          "", // its tests start everything
 	"internal/pgtest":            "",
 	"internal/pgtest/cmd/withpg": "internal/pgtest",
+	"internal/place":             "fault store store/sqlite store/postgres",
+	"internal/dbcopy":            "fault internal/place store store/sqlite store/postgres",
 }
 
 // thirdParty says which packages may import which modules besides the standard

@@ -21,6 +21,7 @@ import (
 	"github.com/placet-dev/placet/httpapi"
 	"github.com/placet-dev/placet/internal/config"
 	"github.com/placet-dev/placet/internal/daemon"
+	"github.com/placet-dev/placet/internal/place"
 	"github.com/placet-dev/placet/job"
 	"github.com/placet-dev/placet/mcpserver"
 	"github.com/placet-dev/placet/policy"
@@ -235,7 +236,7 @@ func refused(t *testing.T, s *mcp.ClientSession, tool, args, reason string) answ
 // world is a daemon in this process, with tools and a store of its own.
 type world struct {
 	t    *testing.T
-	db   string
+	db   place.Place
 	at   daemon.Started
 	home *httpapi.Client
 	http *http.Transport
@@ -263,7 +264,7 @@ func serve(t *testing.T, change ...func(*daemon.Config)) *world {
 	}
 	ready, ended := make(chan daemon.Started, 1), make(chan error, 1)
 	c := daemon.Config{
-		DB: filepath.Join(t.TempDir(), "p.db"), Conf: conf, Listen: "127.0.0.1:0", Principal: "local:test", Program: []string{os.Args[0]},
+		DB: place.File(filepath.Join(t.TempDir(), "p.db")), Conf: conf, Listen: "127.0.0.1:0", Principal: "local:test", Program: []string{os.Args[0]},
 		Every: 10 * time.Millisecond, Ready: func(s daemon.Started) { ready <- s }, Log: slog.New(slog.DiscardHandler),
 	}
 	for _, f := range change {

@@ -17,6 +17,7 @@ import (
 	"github.com/placet-dev/placet/httpapi"
 	"github.com/placet-dev/placet/internal/config"
 	"github.com/placet-dev/placet/internal/daemon"
+	"github.com/placet-dev/placet/internal/place"
 	"github.com/placet-dev/placet/token"
 	"github.com/placet-dev/placet/tool"
 )
@@ -129,7 +130,7 @@ func serveForBench(dir string) error {
 		}
 	}()
 	return daemon.Serve(ctx, daemon.Config{
-		DB: filepath.Join(dir, "placet.db"), Conf: conf, Listen: "127.0.0.1:0", Principal: "bench", Program: []string{self}, Log: slog.New(slog.DiscardHandler),
+		DB: place.File(filepath.Join(dir, "placet.db")), Conf: conf, Listen: "127.0.0.1:0", Principal: "bench", Program: []string{self}, Log: slog.New(slog.DiscardHandler),
 		Ready: func(s daemon.Started) {
 			g, _ := json.Marshal(greeting{s.URL, s.TokenFile}) // two texts
 			fmt.Println(string(g))

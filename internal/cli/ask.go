@@ -31,16 +31,11 @@ func (a *app) person() *person {
 	return nil
 }
 
-// ask puts a question whose answer is no unless somebody types yes. It returns
-// nil for a yes. Everything else is an error that says how things stand: another
-// word, an empty line, the end of input, a signal, and that the approval was
-// decided elsewhere or ran out meanwhile.
-func (a *app) ask(ctx context.Context, st *store.Store, p *person, s shownApproval, question string) error {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	settled := a.settledElsewhere(ctx, st, s)
+// put puts a question once nobody is typing, and hands out the line that is typed, empty
+// where there comes none. An error says that nothing was asked.
+func (p *person) put(ctx context.Context, question string) (<-chan string, error) {
 	if err := p.keys.settle(ctx); err != nil {
-		return undecided(s.ID, "")
+		return nil, err
 	}
 	fmt.Fprintf(p.show, "%s [y/N] ", question)
 	answer := make(chan string, 1)
@@ -52,6 +47,27 @@ func (a *app) ask(ctx context.Context, st *store.Store, p *person, s shownApprov
 		}
 		answer <- line
 	}()
+	return answer, nil
+}
+
+// isYes reports whether a line says yes. Everything else is a no.
+func isYes(line string) bool {
+	w := strings.ToLower(strings.TrimSpace(line))
+	return w == "y" || w == "yes"
+}
+
+// ask puts a question whose answer is no unless somebody types yes. It returns
+// nil for a yes. Everything else is an error that says how things stand: another
+// word, an empty line, the end of input, a signal, and that the approval was
+// decided elsewhere or ran out meanwhile.
+func (a *app) ask(ctx context.Context, st *store.Store, p *person, s shownApproval, question string) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	settled := a.settledElsewhere(ctx, st, s)
+	answer, err := p.put(ctx, question)
+	if err != nil {
+		return undecided(s.ID, "")
+	}
 	var late <-chan time.Time
 	if !s.ExpiresAt.IsZero() {
 		t := time.NewTimer(time.Until(s.ExpiresAt) + time.Microsecond)
@@ -60,7 +76,7 @@ func (a *app) ask(ctx context.Context, st *store.Store, p *person, s shownApprov
 	}
 	select {
 	case line := <-answer:
-		if w := strings.ToLower(strings.TrimSpace(line)); w == "y" || w == "yes" {
+		if isYes(line) {
 			return nil
 		}
 		return undecided(s.ID, "")

@@ -91,12 +91,12 @@ func (k *callCommand) check(c *cobra.Command) error {
 // refuseUnknown answers for a tool that is not there before a database is made.
 // A call that was made before may have its outcome even so.
 func (k *callCommand) refuseUnknown(ctx context.Context, conf *config.Config, name string, args []byte) (bool, error) {
-	path, err := k.dbPath()
+	p, err := k.place()
 	if err != nil {
 		return true, err
 	}
 	_, missing := conf.Tools.Lookup(name)
-	if missing == nil || (k.call != "" || k.key != "") && absent(path) == nil {
+	if missing == nil || (k.call != "" || k.key != "") && p.Absent() == nil {
 		return false, nil
 	}
 	return true, k.answer(ctx, nil, name, conf, call.Result{Status: call.Invalid, Kind: call.KindInvalidArguments, Args: args}, nil)

@@ -118,9 +118,9 @@ func newRoot(a *app) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "placet",
 		Short: "Make a risky action wait for a person's yes, then run exactly that, once",
-		Long: `Placet parks a tool call until a person agrees, in a database file. The process
-that asked may end; any later one can decide, and any later one that knows the
-tool can run it. What runs is exactly what was approved, once.
+		Long: `Placet parks a tool call until a person agrees, in a database: a SQLite file, or one
+in PostgreSQL. The process that asked may end; any later one can decide, and any later
+one that knows the tool can run it. What runs is exactly what was approved, once.
 
 An agent's run waits in the same way, and goes on in any process.
 
@@ -144,7 +144,7 @@ Start with:  placet demo        a real call to decide, and an agent at work
 	root.SetErr(a.errs)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return wrongUse(c, err) })
 	f := root.PersistentFlags()
-	f.StringVar(&a.db, "db", "", "database `PATH` (default $PLACET_DB, else $PLACET_HOME/placet.db, else ~/.placet/placet.db)")
+	f.StringVar(&a.db, "db", "", "store: the `PATH` of a SQLite file, or postgres://USER@HOST/DATABASE (default $PLACET_DB, else $PLACET_HOME/placet.db, else ~/.placet/placet.db); a password belongs in PGPASSWORD, ~/.pgpass or PLACET_DB, since others can see a command line")
 	f.StringVar(&a.config, "config", "", "configuration `FILE` (default $PLACET_CONFIG, else ./placet.yaml if it is there)")
 	f.BoolVar(&a.json, "json", false, "print JSON for programs, and never ask anything")
 	for _, g := range groups {

@@ -50,11 +50,11 @@ func (a *app) reachAs(as homeToken) (reached, error) {
 		address, err := daemonAddress(u)
 		return reached{httpapi.NewClient(address, secret), address, true, true, as}, err
 	}
-	path, err := a.dbPath()
+	p, err := a.place()
 	if err != nil {
 		return reached{}, err
 	}
-	h, err := daemon.HomeOf(path)
+	h, err := daemon.HomeOf(p)
 	var found daemon.Found
 	if err == nil {
 		found, err = h.Find() // its lock is free: a token is sent to nobody who listens where it listened
@@ -79,10 +79,11 @@ func (a *app) reachAs(as homeToken) (reached, error) {
 
 func (a *app) noDaemon() *fault.Error {
 	hint := errNoDaemon.Hint("Start one: %s.", a.withGlobals("serve"))
-	if path, err := a.dbPath(); err == nil {
-		return hint.Say("No daemon serves this store, %s.", path)
+	p, err := a.place()
+	if err != nil {
+		return hint
 	}
-	return hint
+	return hint.Say("No daemon serves this store, %s%s.", p, a.fromHome())
 }
 
 var errAddress = fault.Sentinel(fault.Invalid, "usage", "PLACET_URL is no address of a daemon.")

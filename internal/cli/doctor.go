@@ -15,9 +15,9 @@ import (
 	"github.com/placet-dev/placet/delivery"
 	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/internal/config"
+	"github.com/placet-dev/placet/internal/place"
 	"github.com/placet-dev/placet/run"
 	"github.com/placet-dev/placet/store"
-	"github.com/placet-dev/placet/store/sqlite"
 	"github.com/placet-dev/placet/txn"
 )
 
@@ -115,21 +115,24 @@ func (a *app) lookConfig(f *findings) *config.Config {
 }
 
 func (a *app) lookStore(ctx context.Context, f *findings, conf *config.Config) {
-	path, err := a.dbPath()
+	p, err := a.place()
 	if err == nil {
-		err = absent(path)
+		err = p.Absent()
 	}
 	if err != nil {
 		f.failed("store", err)
 		return
 	}
-	r, err := sqlite.Check(ctx, path)
+	a.lookWay(f, p)
+	r, err := p.Check(ctx)
 	if err != nil {
 		f.failed("store", err)
 		return
 	}
 	lookReport(f, r)
-	lookOwner(f, path)
+	if path, file := p.File(); file {
+		lookOwner(f, path)
+	}
 	st, err := a.read(ctx)
 	if err != nil {
 		f.failed("store", err)
@@ -144,17 +147,22 @@ func (a *app) lookStore(ctx context.Context, f *findings, conf *config.Config) {
 	}
 }
 
-func lookReport(f *findings, r sqlite.Report) {
-	f.ok("store", "%s, epoch %d, %d events", r.Path, r.Epoch, r.Events)
+func lookReport(f *findings, r place.Report) {
+	f.ok("store", "%s, epoch %d, %d events", r.Place, r.Epoch, r.Events)
 	if r.Schema == r.Newest {
 		f.ok("schema", "%d, which is this program's", r.Schema)
 	}
 	for _, p := range r.Problems {
 		f.attention("integrity", "%s", p)
 	}
-	if r.OK() {
+	switch {
+	case !r.OK():
+	case r.SQLite != nil:
 		f.ok("integrity", "every page, index and reference holds")
+	default:
+		f.ok("integrity", "nothing is wrong")
 	}
+	lookServer(f, r)
 	if !r.RestoredAt.IsZero() {
 		to := ""
 		if !r.RestoredTo.IsZero() {

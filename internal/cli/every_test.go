@@ -155,6 +155,8 @@ func newEvery(t *testing.T) *every {
 		"FILE":       {filepath.Join(e.dir, "backup.db"), "nowhere" + sly},
 		"DIR":        {"new" + sly},
 		"COMMAND":    {"show", hostile},
+		"FROM":       {filepath.Join(e.dir, "p.db"), "postgres://u:" + marker + "@127.0.0.1:1/x", "nowhere" + sly},
+		"TO":         {"new" + sly, "mysql://u:" + marker + "@host/x", "postgres://u:pass/" + marker + "@host/x", hostile},
 	}
 	return e
 }

@@ -120,7 +120,7 @@ func (a *app) emitStarted(j httpapi.Job) {
 	j.WakeTargets = nil
 	b := a.mask.JSON(encode(struct {
 		httpapi.Job
-		Where place `json:"where"`
+		Where doer `json:"where"`
 	}{j, theDaemon}))
 	if len(targets) > 0 {
 		b = append(append(bytes.TrimSuffix(b, []byte("}")), `,"wake_targets":`...), append(encode(targets), '}')...)

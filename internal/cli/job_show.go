@@ -102,11 +102,11 @@ func (a *app) takeIn(ctx context.Context, st *store.Store, jobID string) error {
 	if err != nil || j.Status != job.Running {
 		return err
 	}
-	path, err := a.dbPath()
+	p, err := a.place()
 	if err != nil {
 		return err
 	}
-	h, err := daemon.HomeOf(path)
+	h, err := daemon.HomeOf(p)
 	if err != nil || h.Served() || h.JobsDir() != j.Home {
 		return err
 	}

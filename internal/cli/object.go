@@ -35,7 +35,7 @@ type succeededObject struct {
 	RunID  string          `json:"run_id"`
 	Result json.RawMessage `json:"result"`
 	editedObject
-	Where place `json:"where"`
+	Where doer `json:"where"`
 }
 
 // editedObject is what ran, where a reviewer edited it.
@@ -56,7 +56,7 @@ type pendingObject struct {
 	Digest     string      `json:"digest"`
 	ExpiresAt  string      `json:"expires_at,omitempty"`
 	Kind       string      `json:"kind,omitempty"` // only where the call may have run already
-	Where      place       `json:"where"`
+	Where      doer        `json:"where"`
 }
 
 type unknownObject struct {
@@ -67,7 +67,7 @@ type unknownObject struct {
 	Kind       call.Kind   `json:"kind,omitempty"`
 	Message    string      `json:"message,omitempty"`
 	editedObject
-	Where place `json:"where"`
+	Where doer `json:"where"`
 }
 
 type failedObject struct {
@@ -76,7 +76,7 @@ type failedObject struct {
 	Kind    call.Kind   `json:"kind,omitempty"`
 	Message string      `json:"message,omitempty"`
 	editedObject
-	Where place `json:"where"`
+	Where doer `json:"where"`
 }
 
 // stamp is a time as every door writes it; empty for none.

@@ -2,8 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,86 +9,52 @@ import (
 
 	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/decision"
-	"github.com/placet-dev/placet/fault"
 	"github.com/placet-dev/placet/internal/config"
+	"github.com/placet-dev/placet/internal/place"
 	"github.com/placet-dev/placet/store"
-	"github.com/placet-dev/placet/store/sqlite"
 )
 
-// dbPath is the database's path: --db, PLACET_DB, or a file in the home.
-func (a *app) dbPath() (string, error) {
-	path := a.db
-	if path == "" {
-		path = os.Getenv("PLACET_DB")
-	}
-	if strings.Contains(path, "://") {
-		return "", errUse.Say("The store %q is a URL; this program keeps its store in a SQLite file.", path).Hint("Give the path of a file.")
-	}
-	if path != "" {
-		return path, nil
-	}
-	home, err := homePath()
-	return filepath.Join(home, "placet.db"), err
-}
-
-// homePath is where files of ours lie unless said otherwise.
-func homePath() (string, error) {
-	if home := os.Getenv("PLACET_HOME"); home != "" {
-		return home, nil
-	}
-	dir, err := os.UserHomeDir()
-	if err != nil {
-		return "", errUse.Say("Your home folder is not known, so neither is the database.").Hint("Give --db PATH, or set PLACET_HOME.").Because(err)
-	}
-	return filepath.Join(dir, ".placet"), nil
-}
+// place is where the store is: --db, PLACET_DB, or a file in the home.
+func (a *app) place() (place.Place, error) { return place.Named(a.db) }
 
 // read opens the store to look at it. It creates nothing.
 func (a *app) read(ctx context.Context) (*store.Store, error) {
-	path, err := a.dbPath()
-	if err != nil {
-		return nil, err
-	}
-	if err := absent(path); err != nil {
-		return nil, err
-	}
-	return sqlite.Open(ctx, path, &sqlite.Options{ReadOnly: true, Logger: a.logger()})
+	return a.open(ctx, place.Options{ReadOnly: true, Logger: a.logger()})
 }
 
 // write opens a store that is there. Deciding on what nobody can have asked for
-// does not create one either.
+// does not create a file either.
 func (a *app) write(ctx context.Context) (*store.Store, error) {
-	path, err := a.dbPath()
+	return a.open(ctx, place.Options{Logger: a.logger()})
+}
+
+func (a *app) open(ctx context.Context, o place.Options) (*store.Store, error) {
+	p, err := a.place()
+	if err == nil {
+		err = p.Absent()
+	}
 	if err != nil {
 		return nil, err
 	}
-	if err := absent(path); err != nil {
-		return nil, err
-	}
-	return sqlite.Open(ctx, path, &sqlite.Options{Logger: a.logger()})
+	return p.Open(ctx, o)
 }
 
 // create opens the store, and makes it where there is none.
 func (a *app) create(ctx context.Context) (*store.Store, error) {
-	path, err := a.dbPath()
+	p, err := a.placeToMake()
 	if err != nil {
 		return nil, err
 	}
-	if home, err := homePath(); err == nil && filepath.Dir(path) == home {
-		if err := os.MkdirAll(home, 0o700); err != nil {
-			return nil, fault.New(fault.Invalid, "The folder %s cannot be made.", home).Hint("Give --db PATH, or set PLACET_HOME.").Because(err)
-		}
-	}
-	return sqlite.Open(ctx, path, &sqlite.Options{Logger: a.logger()})
+	return p.Open(ctx, place.Options{Logger: a.logger()})
 }
 
-// absent says that there is no database, and what to do; nil if there is something.
-func absent(path string) error {
-	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-		return nil
+// placeToMake is the store's place, with the home made where it is missing.
+func (a *app) placeToMake() (place.Place, error) {
+	p, err := a.place()
+	if err == nil {
+		err = p.Prepare()
 	}
-	return fault.New(fault.NotFound, "There is no database at %s.", path).
-		Hint("Check --db or PLACET_DB. The first placet call makes one; placet demo shows how.")
+	return p, err
 }
 
 // load reads the configuration.
@@ -112,11 +76,12 @@ func operator(st *store.Store) decision.Operator {
 	return decision.Operator{Store: st, Principal: principal(), MayOwn: true}
 }
 
-// withGlobals is a command line that reaches the same store and configuration.
+// withGlobals is a command line that reaches the same store and configuration. It has no
+// password in it: whoever gave one in a URL has it, and it does not belong on a screen.
 func (a *app) withGlobals(words ...string) string {
 	line := []string{program()}
-	if a.db != "" {
-		line = append(line, "--db", a.db)
+	if p, err := a.place(); a.db != "" && err == nil { // what PLACET_DB says holds for the next command, too
+		line = append(line, "--db", p.String())
 	}
 	if a.config != "" {
 		line = append(line, "--config", a.config)

@@ -141,7 +141,7 @@ func (a *app) tellRun(ctx context.Context, st *store.Store, runID string) error 
 // placedRun is a run with where it was worked on.
 type placedRun struct {
 	run.Object
-	Where place `json:"where"`
+	Where doer `json:"where"`
 }
 
 func (a *app) sayRun(w wholeRun) {

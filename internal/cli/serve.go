@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -27,7 +26,9 @@ func newServeCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve the store over HTTP, carry out what is approved, look after jobs",
-		Long: `Serves the store over HTTP and a Unix socket beside it, until it is interrupted.
+		Long: `Serves the store over HTTP and a Unix socket, until it is interrupted. A SQLite file
+has one daemon, whose files lie beside it. A PostgreSQL database has any number: each
+keeps its files in a folder of PLACET_HOME (~/.placet), which is one daemon's alone.
 Calls that came in over HTTP run by themselves once a person has agreed; those of
 placet call wait for placet resume as ever. Agents and reviewers need tokens:
 see placet token create.`,
@@ -57,7 +58,7 @@ func (s *serveCommand) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	path, err := s.placeForDB()
+	p, err := s.placeToMake()
 	if err != nil {
 		return err
 	}
@@ -65,27 +66,16 @@ func (s *serveCommand) run(ctx context.Context) error {
 	if err != nil {
 		return fault.New(fault.Unavailable, "This program's own file cannot be found, so it could start no jobs.").Because(err)
 	}
+	if says := s.passwordShows(); says != "" {
+		s.note("%s", own(says))
+	}
 	if conf.Path == "" {
 		s.note("No configuration was found, so there are no tools: run placet init, or give --config FILE.")
 	}
 	return daemon.Serve(ctx, daemon.Config{
-		DB: path, Conf: conf, Listen: s.listen, Hosts: s.hosts, GrantTTL: s.grantTTL, MayOwn: s.mayOwn, WakePrivate: s.private, WakeHTTP: s.http, Principal: principal(),
+		DB: p, Conf: conf, Listen: s.listen, Hosts: s.hosts, GrantTTL: s.grantTTL, MayOwn: s.mayOwn, WakePrivate: s.private, WakeHTTP: s.http, Principal: principal(),
 		Version: buildVersion().Version, Program: []string{program}, Ready: s.told, Log: s.logger(),
 	})
-}
-
-// placeForDB is the database's path, with the home made where it is missing.
-func (a *app) placeForDB() (string, error) {
-	path, err := a.dbPath()
-	if err != nil {
-		return "", err
-	}
-	if home, err := homePath(); err == nil && filepath.Dir(path) == home {
-		if err := os.MkdirAll(home, 0o700); err != nil {
-			return "", fault.New(fault.Invalid, "The folder %s cannot be made.", home).Hint("Give --db PATH, or set PLACET_HOME.").Because(err)
-		}
-	}
-	return path, nil
 }
 
 // told says how the daemon is reached.

@@ -20,6 +20,7 @@ import (
 	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/httpapi"
 	"github.com/placet-dev/placet/internal/daemon"
+	"github.com/placet-dev/placet/internal/place"
 	"github.com/placet-dev/placet/job"
 	"github.com/placet-dev/placet/run"
 	"github.com/placet-dev/placet/token"
@@ -200,7 +201,7 @@ func TestServeAgain(t *testing.T) {
 			agent := s.client(token.Agent, "bot")
 			p, pending := s.parkOver(agent), s.parkOver(agent)
 			s.end(sig)
-			if h, err := daemon.HomeOf(w.db()); err != nil || h.Served() {
+			if h, err := daemon.HomeOf(place.File(w.db())); err != nil || h.Served() {
 				t.Fatalf("served still: %v", err)
 			}
 			if _, stderr, code := w.run("approve", p.ApprovalID, "--yes"); code != 0 {
@@ -292,7 +293,7 @@ func TestServeHome(t *testing.T) {
 	if err := os.Symlink(w.db(), link); err != nil {
 		t.Fatal(err)
 	}
-	if h, err := daemon.HomeOf(link); err != nil || !h.Served() {
+	if h, err := daemon.HomeOf(place.File(link)); err != nil || !h.Served() {
 		t.Errorf("by another name it is not served: %v", err)
 	}
 	if out, _, code := w.run("--json", "doctor"); code != 0 || !strings.Contains(out, `"name":"daemon","state":"ok"`) {

@@ -3,24 +3,24 @@ package cli
 // Results say where they ran (spec 4.1): with --json as the member where, for people in
 // a line on standard error.
 
-// place is one of the two.
-type place string
+// doer is one of the two.
+type doer string
 
 const (
-	thisProcess place = "process" // this process, on the store itself
-	theDaemon   place = "daemon"
+	thisProcess doer = "process" // this process, on the store itself
+	theDaemon   doer = "daemon"
 )
 
 // sayWhere is for people. Programs have read it in the result.
-func (a *app) sayWhere(at place, daemon string) {
+func (a *app) sayWhere(by doer, daemon string) {
 	if a.json {
 		return
 	}
-	if at == theDaemon {
+	if by == theDaemon {
 		a.note("Where: the daemon at %s", own(daemon))
 		return
 	}
-	if path, err := a.dbPath(); err == nil {
-		a.note("Where: this process, on the store %s", own(path))
+	if p, err := a.place(); err == nil {
+		a.note("Where: this process, on the store %s", own(p.String()))
 	}
 }

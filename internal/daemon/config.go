@@ -8,6 +8,7 @@ import (
 	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/delivery"
 	"github.com/placet-dev/placet/internal/config"
+	"github.com/placet-dev/placet/internal/place"
 )
 
 // Defaults.
@@ -22,7 +23,7 @@ const (
 
 // Config says what a daemon works with. DB and Conf are required.
 type Config struct {
-	DB   string         // path of the database; it is made where there is none
+	DB   place.Place    // where the store is; it is made where there is none
 	Conf *config.Config // tools, rules, guards, agents
 	// Listen is the address. Default: DefaultListen.
 	Listen string

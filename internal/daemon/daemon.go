@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -17,11 +18,11 @@ import (
 	"github.com/placet-dev/placet/fault"
 	"github.com/placet-dev/placet/httpapi"
 	"github.com/placet-dev/placet/internal/config"
+	"github.com/placet-dev/placet/internal/place"
 	"github.com/placet-dev/placet/job"
 	"github.com/placet-dev/placet/mcpserver"
 	"github.com/placet-dev/placet/run"
 	"github.com/placet-dev/placet/store"
-	"github.com/placet-dev/placet/store/sqlite"
 	"github.com/placet-dev/placet/token"
 	"github.com/placet-dev/placet/txn"
 )
@@ -37,12 +38,15 @@ func Serve(ctx context.Context, c Config) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := h.make(); err != nil {
+		return err
+	}
 	lock, err := h.lock()
 	if err != nil {
 		return err
 	}
 	defer unlock(lock)
-	st, err := sqlite.Open(ctx, c.DB, &sqlite.Options{Logger: c.Log})
+	st, err := c.DB.Open(ctx, place.Options{Logger: c.Log})
 	if err != nil {
 		return err
 	}
@@ -117,7 +121,7 @@ func newDaemon(ctx context.Context, c Config, h Home, st *store.Store) (*daemon,
 		d.hangUp()
 		return nil, err
 	}
-	d.found.Warnings = d.warnings()
+	d.found.Warnings = append(d.warnings(), d.lookOver(ctx)...)
 	return d, nil
 }
 
@@ -138,6 +142,25 @@ func (d *daemon) warnings() (all []string) {
 		}
 	}
 	return all
+}
+
+// lookingOver bounds how long a server is looked over at the start.
+const lookingOver = 10 * time.Second
+
+// lookOver is what whoever starts the daemon should know about the server that the store
+// is on, such as that it has no synchronous standby: at most once across a failover needs
+// one. A file has nothing of the sort, and its whole check would take too long here.
+func (d *daemon) lookOver(ctx context.Context) []string {
+	if _, file := d.c.DB.File(); file {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookingOver)
+	defer cancel()
+	r, err := d.c.DB.Check(ctx)
+	if err != nil {
+		return []string{"The server could not be looked over: " + fault.From(err).Message + " placet db check tries again."}
+	}
+	return slices.Concat(r.Problems, r.Warnings)
 }
 
 func (d *daemon) makeEngines(hear event.Observer) error {

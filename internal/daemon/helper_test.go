@@ -18,6 +18,7 @@ import (
 	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/httpapi"
 	"github.com/placet-dev/placet/internal/config"
+	"github.com/placet-dev/placet/internal/place"
 	"github.com/placet-dev/placet/job"
 	"github.com/placet-dev/placet/policy"
 	"github.com/placet-dev/placet/store"
@@ -180,7 +181,7 @@ func (w *world) start(change ...func(*Config)) (*serving, error) {
 	w.t.Helper()
 	ready := make(chan Started, 1)
 	c := Config{
-		DB: w.db, Conf: w.conf, Listen: "127.0.0.1:0", Principal: "local:test", Program: []string{os.Args[0]}, Every: often,
+		DB: place.File(w.db), Conf: w.conf, Listen: "127.0.0.1:0", Principal: "local:test", Program: []string{os.Args[0]}, Every: often,
 		Now: w.clock.now, Ready: func(s Started) { ready <- s }, Log: slog.New(w.log), before: w.round,
 	}
 	for _, f := range change {

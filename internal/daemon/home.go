@@ -16,15 +16,28 @@ import (
 
 	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/fault"
+	"github.com/placet-dev/placet/internal/place"
 	"github.com/placet-dev/placet/store"
 	"github.com/placet-dev/placet/token"
 )
 
-// Home is where a daemon's own files lie: beside the database.
-type Home struct{ db string }
+// Home is where a daemon's own files lie: beside a SQLite file, or in the folder that
+// [place.Place.Folder] has for a database on a server. Daemons of one database on several
+// machines, or of several users, have a home each.
+type Home struct {
+	store string // for people
+	dir   string // the folder, where the home is one
+	begin string // what the paths of its files begin with
+}
 
-// HomeOf is the home of a database, by its real path. The file need not be there yet.
-func HomeOf(db string) (Home, error) {
+// HomeOf is the home of a daemon that serves the store at p; a file's is by its real
+// path. Neither store nor home need be there yet, but the folder of a file must.
+func HomeOf(p place.Place) (Home, error) {
+	if dir, ok := p.Folder(); ok {
+		dir, err := filepath.Abs(dir)
+		return Home{store: p.String(), dir: dir, begin: dir + string(filepath.Separator)}, err
+	}
+	db, _ := p.File()
 	abs, err := filepath.Abs(db)
 	if err != nil {
 		return Home{}, err
@@ -36,23 +49,42 @@ func HomeOf(db string) (Home, error) {
 			real = filepath.Join(dir, filepath.Base(abs))
 		}
 	}
-	return Home{real}, err
+	return Home{store: real, begin: real + "."}, err
 }
 
-func (h Home) lockFile() string  { return h.db + ".serve.lock" }
-func (h Home) foundFile() string { return h.db + ".serve.json" }
+// make makes the folder, where the home is one, and refuses one into which others may
+// put a socket or a token.
+func (h Home) make() error {
+	if h.dir == "" {
+		return nil
+	}
+	if err := os.MkdirAll(h.dir, 0o700); err != nil {
+		return fault.New(fault.Invalid, "The daemon's folder %s cannot be made.", h.dir).Hint("Make it, or set PLACET_HOME to another folder.").Because(err)
+	}
+	fi, err := os.Stat(h.dir)
+	if err != nil {
+		return err
+	}
+	if fi.Mode().Perm()&0o022 != 0 {
+		return fault.New(fault.Forbidden, "Others can write to the daemon's folder %s.", h.dir).Hint("Run chmod 700 on it, after a look at what lies there.")
+	}
+	return nil
+}
+
+func (h Home) lockFile() string  { return h.begin + "serve.lock" }
+func (h Home) foundFile() string { return h.begin + "serve.json" }
 
 // Socket is the Unix socket's path.
-func (h Home) Socket() string { return h.db + ".sock" }
+func (h Home) Socket() string { return h.begin + "sock" }
 
 // TokenFile has the secret of the home's admin token.
-func (h Home) TokenFile() string { return h.db + ".admin-token" }
+func (h Home) TokenFile() string { return h.begin + "admin-token" }
 
 // AgentTokenFile has the secret of the home's agent token, with which placet mcp acts.
-func (h Home) AgentTokenFile() string { return h.db + ".agent-token" }
+func (h Home) AgentTokenFile() string { return h.begin + "agent-token" }
 
 // JobsDir is where jobs work.
-func (h Home) JobsDir() string { return h.db + ".jobs" }
+func (h Home) JobsDir() string { return h.begin + "jobs" }
 
 // ErrServed: another daemon has the store.
 var ErrServed = fault.Sentinel(fault.Conflict, "already_served", "Another placet serve has this store.")
@@ -65,7 +97,7 @@ const glances = 20
 func (h Home) lock() (*os.File, error) {
 	f, err := os.OpenFile(h.lockFile(), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("take the lock of %s: %w", h.db, err)
+		return nil, fmt.Errorf("take the lock of %s: %w", h.store, err)
 	}
 	for range glances {
 		if err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); !errors.Is(err, unix.EWOULDBLOCK) {
@@ -74,6 +106,7 @@ func (h Home) lock() (*os.File, error) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	if err == nil {
+		_ = os.Remove(h.foundFile()) // of one that was killed: who sees the lock held believes it
 		return f, nil
 	}
 	f.Close()
@@ -85,11 +118,16 @@ func (h Home) lock() (*os.File, error) {
 
 // served says who has the home, where that one has told already.
 func (h Home) served() error {
-	err := ErrServed.Say("Another placet serve has the store %s.", h.db)
-	if f, found := h.Find(); found == nil && f.PID > 0 {
-		err = err.Hint("It is process %d, at %s. Use that one, or stop it first; another store is given with --db.", f.PID, f.URL)
+	err := ErrServed.Say("Another placet serve has the store %s.", h.store)
+	other := "another store is given with --db"
+	if h.dir != "" {
+		err = ErrServed.Say("Another placet serve has the store %s from the home %s.", h.store, h.dir)
+		other += ", and a second daemon on this one gets a PLACET_HOME of its own"
 	}
-	return err
+	if f, found := h.Find(); found == nil && f.PID > 0 {
+		return err.Hint("It is process %d, at %s. Use that one, or stop it first; %s.", f.PID, f.URL, other)
+	}
+	return err.Hint("It has only begun, or placet db copy is at work. Try again in a moment.")
 }
 
 // unlock gives a lock back. Closing the file alone would not, while a child that is
@@ -108,6 +146,28 @@ func (h Home) Served() bool {
 	defer unlock(f)
 	err = unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB)
 	return errors.Is(err, unix.EWOULDBLOCK)
+}
+
+// Hold keeps daemons off the store at p until it is given back: one that starts meanwhile
+// is refused. It is [ErrServed] where a daemon on this machine has the store now. For a
+// store on a server that is looked for in this user's home only; other homes and other
+// machines are the server's to know. Where no home can be yet, there is nothing to hold.
+func Hold(p place.Place) (giveBack func(), err error) {
+	h, err := HomeOf(p)
+	if err == nil && h.dir != "" {
+		_, err = os.Stat(h.dir)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return func() {}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	lock, err := h.lock()
+	if err != nil {
+		return nil, err
+	}
+	return func() { unlock(lock) }, nil
 }
 
 // Found is how a daemon is reached. It never has a token.

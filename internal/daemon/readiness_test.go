@@ -12,6 +12,7 @@ import (
 	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/fault"
 	"github.com/placet-dev/placet/httpapi"
+	"github.com/placet-dev/placet/internal/place"
 	"github.com/placet-dev/placet/store/sqlite"
 	"github.com/placet-dev/placet/token"
 	"github.com/placet-dev/placet/txn"
@@ -199,7 +200,7 @@ func TestOneDaemonServesAStore(t *testing.T) {
 	if err := os.Symlink(w.db, link); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.start(func(c *Config) { c.DB = link }); err == nil {
+	if _, err := w.start(func(c *Config) { c.DB = place.File(link) }); err == nil {
 		t.Error("a second one, by another name")
 	}
 	if err := s.stop(); err != nil {

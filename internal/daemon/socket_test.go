@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/placet-dev/placet/internal/place"
 )
 
 // The socket is its user's alone, takes the place of one that nobody listens on, and of
@@ -13,7 +15,7 @@ import (
 func TestSocket(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	h, err := HomeOf(filepath.Join(dir, "p.db"))
+	h, err := HomeOf(place.File(filepath.Join(dir, "p.db")))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ func (d *daemon) makeDispatcher(hear event.Observer) {
 			delivery.KindWebhook: webhook.New(webhook.Options{AllowPrivate: d.c.WakePrivate, AllowHTTP: d.c.WakeHTTP, Log: d.c.Log}),
 		}
 		if d.c.Program != nil { // who may start jobs may have programs run
-			d.channels[delivery.KindCommand] = command.New(command.Options{Dir: filepath.Dir(d.home.db), Minder: append(slices.Clone(d.c.Program), command.MinderWord)})
+			d.channels[delivery.KindCommand] = command.New(command.Options{Dir: filepath.Dir(d.home.begin), Minder: append(slices.Clone(d.c.Program), command.MinderWord)})
 		}
 	}
 	d.dispatcher = &delivery.Dispatcher{

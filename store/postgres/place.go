@@ -24,23 +24,26 @@ func IsURL(s string) bool {
 	return strings.HasPrefix(s, "postgres://") || strings.HasPrefix(s, "postgresql://")
 }
 
-// Redacted is the URL as people may read it: without its password and other secrets.
-func Redacted(s string) string {
-	u, err := url.Parse(s)
-	if err != nil {
-		return "the PostgreSQL database"
+// Redacted is the url without its password and other secrets, for people to read.
+func Redacted(given string) string {
+	scheme, rest, _ := strings.Cut(given, "://")
+	if i := strings.IndexAny(rest, "@/"); i >= 0 && rest[i] == '@' {
+		user, _, _ := strings.Cut(rest[:i], ":")
+		rest = user + rest[i:]
 	}
-	if u.User != nil {
-		u.User = url.User(u.User.Username())
-	}
-	q := u.Query()
-	for name := range q {
-		if strings.Contains(strings.ToLower(name), "password") || strings.Contains(strings.ToLower(name), "secret") || strings.Contains(strings.ToLower(name), "token") {
-			q.Del(name)
+	where, query, _ := strings.Cut(rest, "?")
+	var kept []string
+	for pair := range strings.SplitSeq(query, "&") {
+		name, _, _ := strings.Cut(pair, "=")
+		name, err := url.QueryUnescape(name)
+		if pair != "" && err == nil && name != "password" && name != "sslpassword" {
+			kept = append(kept, pair)
 		}
 	}
-	u.RawQuery = q.Encode()
-	return u.String()
+	if len(kept) > 0 {
+		where += "?" + strings.Join(kept, "&")
+	}
+	return scheme + "://" + where
 }
 
 // place is where a store lies.

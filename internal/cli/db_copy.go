@@ -1,0 +1,135 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/placet-dev/placet/fault"
+	"github.com/placet-dev/placet/internal/daemon"
+	"github.com/placet-dev/placet/internal/dbcopy"
+	"github.com/placet-dev/placet/internal/place"
+)
+
+func newDBCopyCommand(a *app) *cobra.Command {
+	var yes bool
+	c := &cobra.Command{
+		Use:   "copy FROM TO",
+		Short: "Copy a whole store to another place, such as from SQLite to PostgreSQL",
+		Long: `Copies everything in the store FROM to the place TO, which has no store yet. Each is
+the path of a SQLite file or the URL of a PostgreSQL database; --db and PLACET_DB play no
+part. No daemon may serve either. FROM stays as it is: use it no more, since what waits
+in both could be decided in both. A yes that was given and not used needs a new one in
+the copy, except for tools that declare idempotency.`,
+		Example: `  placet db copy ~/.placet/placet.db postgres://placet@db.internal/placet`,
+		Args:    twoArgs("FROM", "TO"),
+		RunE:    func(c *cobra.Command, args []string) error { return a.copyStore(c.Context(), args[0], args[1], yes) },
+	}
+	c.Flags().BoolVar(&yes, "yes", false, "copy without asking; needed where nobody can be asked")
+	return c
+}
+
+func (a *app) copyStore(ctx context.Context, from, to string, yes bool) error {
+	source, dest, err := copyEnds(from, to)
+	if err != nil {
+		return err
+	}
+	for _, p := range []place.Place{source, dest} {
+		giveBack, err := daemon.Hold(p)
+		if err != nil {
+			return err
+		}
+		defer giveBack()
+	}
+	if err := a.agreeToCopy(ctx, source, dest, yes); err != nil {
+		return err
+	}
+	res, err := dbcopy.Copy(ctx, from, to, a.copying())
+	if err != nil {
+		return err
+	}
+	a.tellCopied(source, dest, res)
+	return nil
+}
+
+// copyEnds reads both names, and refuses what cannot be copied before anything is touched.
+func copyEnds(from, to string) (source, dest place.Place, err error) {
+	if from == "" || to == "" {
+		return source, dest, use("FROM and TO cannot be empty.", "Give the path of a SQLite file or the URL of a PostgreSQL database for each.")
+	}
+	if source, err = place.Named(from); err != nil {
+		return source, dest, err
+	}
+	if dest, err = place.Named(to); err != nil {
+		return source, dest, err
+	}
+	if source.Same(dest) {
+		return source, dest, fault.New(fault.Conflict, "FROM and TO are one store, %s. Nothing was copied.", source).Hint("Give another place to copy it to.")
+	}
+	return source, dest, source.Absent()
+}
+
+// agreeToCopy asks whoever is at the terminal, unless --yes was given.
+func (a *app) agreeToCopy(ctx context.Context, source, dest place.Place, yes bool) error {
+	if yes {
+		return nil
+	}
+	who := a.person()
+	if who == nil || a.json {
+		return use("Copying a store needs a yes, and there is nobody to ask.", "Add --yes.")
+	}
+	p := page{a: a, to: who.show, mask: a.mask}
+	p.facts([]fact{{"from", own(source.String())}, {"to", own(dest.String())}})
+	p.say("What was approved and not used needs a new yes in the copy. From then on, only the copy is to be used.")
+	answer, err := who.put(ctx, "Copy it?")
+	if err != nil {
+		return errNotCopied
+	}
+	select {
+	case line := <-answer:
+		if isYes(line) {
+			return nil
+		}
+	case <-ctx.Done():
+		p.say("")
+	}
+	return errNotCopied
+}
+
+var errNotCopied = fault.New(fault.Invalid, "Nothing was copied.")
+
+// copying tells people which table is under way.
+func (a *app) copying() func(table string, rows int64) {
+	if a.json {
+		return nil
+	}
+	last := ""
+	return func(table string, _ int64) {
+		if table != last {
+			a.note("Copying %s …", own(table))
+		}
+		last = table
+	}
+}
+
+// copiedObject is what db copy answers programs with.
+type copiedObject struct {
+	From    string         `json:"from"`
+	To      string         `json:"to"`
+	StoreID string         `json:"store_id"`
+	Epoch   int64          `json:"epoch"`
+	Rows    int64          `json:"rows"`
+	Tables  []dbcopy.Table `json:"tables"`
+}
+
+func (a *app) tellCopied(source, dest place.Place, res dbcopy.Result) {
+	if a.json {
+		a.emit(copiedObject{source.String(), dest.String(), res.StoreID, res.Epoch, res.Rows(), append([]dbcopy.Table{}, res.Tables...)})
+		return
+	}
+	for _, t := range res.Tables {
+		a.say("  %-20s %d", own(t.Name), t.Rows)
+	}
+	a.say("%s was copied to %s: %d rows, epoch %d.", own(source.String()), own(dest.String()), res.Rows(), res.Epoch)
+	a.say("Use the copy from now on (--db, PLACET_DB), and put the other away: what waits in both could be decided in both.")
+}
