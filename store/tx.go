@@ -81,7 +81,7 @@ func (t *tx) Append(stream string, es ...event.Event) (err error) {
 	for _, e := range es {
 		salt := make([]byte, 16)
 		rand.Read(salt)
-		e = event.Seal(e, h.Head, h.space, id.New(id.Event), t.Now(), salt)
+		e = event.Seal(e, h.Head, h.space, id.New(id.Event), t.Latest(), salt)
 		h.Head, h.dirty = event.NextHead(e), true
 		t.appended = append(t.appended, e)
 	}

@@ -131,6 +131,9 @@ func eventTime(w *world) {
 	var now time.Time
 	var es []event.Event
 	w.write(func(tx store.Tx) error {
+		if _, err := tx.Head(c.Stream()); err != nil { // the lock before the clock
+			return err
+		}
 		now, es = tx.Now(), nil
 		for range 3 {
 			if err := tx.Append(c.Stream(), note("x")); err != nil {
@@ -330,6 +333,11 @@ func eventMany(w *world) {
 	cs := []call.Call{w.insertCall(parkedCall()), w.insertCall(parkedCall()), w.insertCall(parkedCall())}
 	var es []event.Event
 	w.write(func(tx store.Tx) error {
+		for _, c := range cs { // all locks before the clock
+			if _, err := tx.Head(c.Stream()); err != nil {
+				return err
+			}
+		}
 		for i := range 30 {
 			if err := tx.Append(cs[i%3].Stream(), note(fmt.Sprint(i))); err != nil {
 				return err
