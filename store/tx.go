@@ -190,13 +190,11 @@ func (t *tx) insertEvents() (err error) {
 }
 
 func (t *tx) Head(stream string) (event.Head, error) {
-	for i := range t.heads {
-		if t.heads[i].Stream == stream {
-			return t.heads[i].Head, nil
-		}
+	h, err := t.head(stream)
+	if err != nil {
+		return event.Head{}, err
 	}
-	h, _, err := t.RootHead(stream)
-	return h, err
+	return h.Head, nil
 }
 
 func (t *tx) Redact(stream string, streamSeq int64) (done bool, err error) {

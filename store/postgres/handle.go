@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,11 +44,11 @@ type handle struct {
 	wrote    bool
 	adds     []add
 	touched  []string
-	retarget bool            // wake targets change
-	toAll    bool            // and some of them hear of every stream
-	locked   map[string]bool // in tests
-	owners   int             // in tests
-	run      bool            // in tests: one is locked
+	retarget bool     // wake targets change
+	toAll    bool     // and some of them hear of every stream
+	locked   []string // ids
+	owners   int      // in tests
+	run      bool     // in tests: one is locked
 
 	ctx context.Context // of the caller: until something is written, or for all of a view
 
@@ -171,7 +172,7 @@ func (h *handle) exchange() error {
 	if calm() {
 		return err
 	}
-	h.c.kill() // the cancellation may come late, and meet the next statement
+	h.c.broken = true // the cancellation may come late, and meet the next statement
 	if h.e.isClosed() {
 		return store.ErrClosed
 	}
@@ -342,8 +343,8 @@ func (h *handle) Exec(sql string, args ...any) (changed int64, err error) {
 // Write sends w later.
 func (h *handle) Write(w sqlrows.Write) error {
 	args := w.Args
-	if h.locked != nil && strings.HasPrefix(w.SQL, "INSERT") {
-		h.locked[fmt.Sprint(args[0])] = true // what is new is nobody else's
+	if id, ok := first(args); ok && strings.HasPrefix(w.SQL, "INSERT") {
+		h.locked = append(h.locked, id) // what is new is nobody else's
 	}
 	w.Args = nil // they are bound now, and its owner may use them again
 	return h.push(request{sql: w.SQL, write: &w}, args)
@@ -385,30 +386,45 @@ func (h *handle) Lock(sql string, args ...any) error {
 	return h.send(request{sql: sql}, args...)
 }
 
-// lockAhead has the clock read after the lock that comes next. In tests nothing may be
-// locked for the first time once somebody was told what time it is (design §4, rule 8).
-func (h *handle) lockAhead(sql string, args []any) {
-	h.moved, h.lateLock = true, h.lateLock || h.frozen
-	late := h.e.o.Hooks.LateLock
-	if late == nil || sql == lockNameSQL || strings.Contains(sql, "FROM delivery") || strings.HasPrefix(sql, "SELECT head_seq") {
-		return
+// first is the first argument, if that is a text.
+func first(args []any) (string, bool) {
+	if len(args) == 0 {
+		return "", false
 	}
-	what := fmt.Sprint(args...)
+	s, ok := args[0].(string)
+	return s, ok
+}
+
+// lockAhead has the clock read after the lock that comes next. What is locked already is
+// none.
+func (h *handle) lockAhead(sql string, args []any) {
+	if id, ok := first(args); ok && strings.Contains(sql, ` WHERE id = ?`) {
+		if slices.Contains(h.locked, id) {
+			return
+		}
+		h.locked = append(h.locked, id)
+	}
+	h.moved, h.lateLock = true, h.lateLock || h.frozen
+	if late := h.e.o.Hooks.LateLock; late != nil {
+		h.lookLate(late, sql)
+	}
+}
+
+// lookLate is for tests: no root may be locked once somebody was told what time it is
+// (design §4, rule 8), but for the one that a decision was locked by.
+func (h *handle) lookLate(late func(sql string), sql string) {
 	h.run = h.run || strings.Contains(sql, "FROM run ")
 	switch {
+	case sql == lockNameSQL, strings.Contains(sql, "FROM delivery"), strings.HasPrefix(sql, "SELECT head_seq"):
 	case strings.Contains(sql, "SELECT owner_id"):
 		h.owners++ // its name is not known here: it is the next one
-	case !h.frozen || h.locked[what]:
+	case !h.frozen:
 	case h.run && strings.Contains(sql, "FROM call"): // it hangs below the run
 	case h.owners > 0:
 		h.owners = 0
 	default:
 		late(sql)
 	}
-	if h.locked == nil {
-		h.locked = map[string]bool{}
-	}
-	h.locked[what] = true
 }
 
 const lockNameSQL = `SELECT pg_advisory_xact_lock(?)`

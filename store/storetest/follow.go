@@ -123,7 +123,7 @@ func (w *world) compareFollowers(cs []call.Call, seen [][]event.Event) {
 		w.same(all[:len(all)-ends], es)
 	}
 	for i, es := range seen[2:] {
-		w.same(picked(all, event.Query{Stream: cs[i/2].Stream()}), es)
+		w.numbered(picked(all, event.Query{Stream: cs[i/2].Stream()}), es)
 	}
 	w.verify()
 }
