@@ -97,7 +97,7 @@ func (s *Supervisor) sweepCleaned(ctx context.Context) error {
 	for after := ""; ; {
 		var js []Job
 		err := txn.View(ctx, s.conf.Store, func(tx Tx) (err error) {
-			js, err = tx.CleanedJobs(s.conf.Dir, after, atOnce)
+			js, err = tx.CleanedJobs(s.conf.Home, after, atOnce)
 			return err
 		})
 		if err != nil || len(js) == 0 {
@@ -113,7 +113,7 @@ func (s *Supervisor) sweepCleaned(ctx context.Context) error {
 }
 
 func (s *Supervisor) delete(ctx context.Context, j Job) error {
-	if err := os.RemoveAll(filepath.Join(j.Home, j.ID)); err != nil {
+	if err := os.RemoveAll(filepath.Join(s.conf.Dir, j.ID)); err != nil {
 		return err
 	}
 	for n := chunk; n == chunk; {

@@ -2,7 +2,9 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"github.com/placet-dev/placet/decision"
@@ -107,7 +109,14 @@ func (a *app) takeIn(ctx context.Context, st *store.Store, jobID string) error {
 		return err
 	}
 	h, err := daemon.HomeOf(path)
-	if err != nil || h.Served() || h.JobsDir() != j.Home {
+	if err != nil || h.Served() {
+		return err
+	}
+	home, err := h.FindID()
+	if errors.Is(err, fs.ErrNotExist) {
+		home, err = h.JobsDir(), nil // so jobs of before homes had ids are known
+	}
+	if err != nil || home != j.Home && h.JobsDir() != j.Home {
 		return err
 	}
 	mine, err := a.write(ctx)
@@ -116,7 +125,7 @@ func (a *app) takeIn(ctx context.Context, st *store.Store, jobID string) error {
 		return nil
 	}
 	defer mine.Close()
-	s := job.NewSupervisor(job.Config{Store: mine, Dir: h.JobsDir(), Program: []string{program()}, Log: a.logger()})
+	s := job.NewSupervisor(job.Config{Store: mine, Dir: h.JobsDir(), Home: j.Home, Program: []string{program()}, Log: a.logger()})
 	_, err = s.Get(ctx, jobID)
 	return err
 }

@@ -176,7 +176,7 @@ func (d *daemon) makeLoops() {
 // passOfJobs is how often the loop over jobs comes round.
 const passOfJobs = time.Second
 
-func (d *daemon) makeJobs(hear event.Observer) error {
+func (d *daemon) makeJobs(hear event.Observer) (err error) {
 	if d.c.Program == nil {
 		return nil
 	}
@@ -184,6 +184,10 @@ func (d *daemon) makeJobs(hear event.Observer) error {
 	d.pulses = append(d.pulses, d.jobbing)
 	c := job.Config{
 		Store: d.st, Dir: d.home.JobsDir(), Program: d.c.Program, Environ: d.environ, Channels: d.channels, Observer: hear, Alive: d.jobbing.beat, Log: d.c.Log,
+		URL: d.c.Advertise, Version: d.c.Version, OrphanAfter: d.c.OrphanAfter,
+	}
+	if c.Home, err = d.home.ID(); err != nil {
+		return err
 	}
 	d.jobs = job.NewSupervisor(c)
 	return c.Validate()
@@ -276,6 +280,9 @@ func (d *daemon) hosts() []string {
 		for _, name := range []string{"localhost", "127.0.0.1", "[::1]"} {
 			hosts = append(hosts, fmt.Sprintf("%s:%d", name, a.Port))
 		}
+	}
+	if name, err := advertised(d.c.Advertise); err == nil && name != "" {
+		hosts = append(hosts, name)
 	}
 	if name, port, err := net.SplitHostPort(d.c.Listen); err == nil && name != "" && port != "0" {
 		hosts = append(hosts, d.c.Listen)
