@@ -16,6 +16,3 @@ func (s *Supervisor) Wait4Runners() { s.runners.Wait() }
 
 // KeepOnce is one round of what [Supervisor.Loop] does for its home.
 func (s *Supervisor) KeepOnce(ctx context.Context) error { return s.keepOnce(ctx) }
-
-// Hold is that round without its judging of others.
-func (s *Supervisor) Hold(ctx context.Context) error { return s.hold(ctx) }

@@ -56,6 +56,16 @@ func (s *Supervisor) keepOnce(ctx context.Context) error {
 	return s.orphanLost(ctx)
 }
 
+// Hold registers the home, or renews its lease, for whoever wants that done before
+// [Supervisor.Loop] does it. Without [Config.Home] it does nothing. [ErrHomeTaken], the
+// store's.
+func (s *Supervisor) Hold(ctx context.Context) error {
+	if s.misuse != nil || !s.registers() {
+		return s.misuse
+	}
+	return s.hold(ctx)
+}
+
 // hold registers the home, or renews its lease.
 func (s *Supervisor) hold(ctx context.Context) error {
 	if !s.holds() {

@@ -113,7 +113,7 @@ func newDaemon(ctx context.Context, c Config, h Home, st *store.Store) (*daemon,
 	}
 	d.makeLoops()
 	d.makeDispatcher(hear)
-	if err := errors.Join(d.makeJobs(hear), d.makeAPI(home, hear)); err != nil {
+	if err := errors.Join(d.makeJobs(hear), d.makeAPI(home, hear), d.hold(ctx)); err != nil {
 		d.hangUp()
 		return nil, err
 	}
@@ -191,6 +191,20 @@ func (d *daemon) makeJobs(hear event.Observer) (err error) {
 	}
 	d.jobs = job.NewSupervisor(c)
 	return c.Validate()
+}
+
+// hold registers the home before anybody is told that the daemon serves. A store that takes
+// no writes is served nevertheless; a home that another machine has is not.
+func (d *daemon) hold(ctx context.Context) error {
+	if d.jobs == nil {
+		return nil
+	}
+	err := d.jobs.Hold(ctx)
+	if err != nil && !errors.Is(err, job.ErrHomeTaken) {
+		d.c.Log.Error("the home is not held, so no jobs are looked after; it is tried again", "error", err)
+		return nil
+	}
+	return err
 }
 
 // environ gives a job the way to ask: a token that is good for this job only, and for

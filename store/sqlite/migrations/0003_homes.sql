@@ -14,5 +14,3 @@ CREATE TABLE home(
   epoch           INTEGER NOT NULL, -- life of the store in which it was last renewed
   CHECK (lease_until >= since)
 ) STRICT;
-
-CREATE INDEX home_lease ON home(lease_until, id);
