@@ -211,7 +211,8 @@ func (s *Supervisor) orphanLost(ctx context.Context) error {
 	}
 }
 
-// orphanAll orphans the jobs of one home, and forgets it once it has been lost for long.
+// orphanAll orphans the jobs of one home and deletes what was cleaned of it. The home is
+// forgotten once it has been lost for long.
 func (s *Supervisor) orphanAll(ctx context.Context, h Home, now time.Time) error {
 	var failed error
 	for after := ""; ; {
@@ -235,6 +236,7 @@ func (s *Supervisor) orphanAll(ctx context.Context, h Home, now time.Time) error
 			}
 		}
 	}
+	failed = errors.Join(failed, s.sweepHome(ctx, h.ID, s.deleteRows))
 	if failed != nil || now.Sub(h.LeaseUntil) < homeKept {
 		return failed
 	}

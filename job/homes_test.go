@@ -187,6 +187,33 @@ func TestLostMachine(t *testing.T) {
 	}
 }
 
+// What a lost machine leaves in the store is cleaned up by another one; what is of one that
+// is there is its own to clean.
+func TestCleanAfterALostMachine(t *testing.T) {
+	t.Parallel()
+	c := newTown(t)
+	a, b := c.machine("alpha"), c.machine("beta")
+	c.keep(a, b)
+	j := c.startAt(a, shell("exit 0"))
+	if _, err := a.Wait(c.ctx, job.Waiting{JobID: j.ID, Types: []string{"completed"}}); err != nil {
+		t.Fatal(err)
+	}
+	c.advance(time.Second)
+	for _, want := range []int{0, 1, 0} {
+		gone, err := b.Clean(c.ctx, job.Cleaning{By: "ana"})
+		if err != nil || len(gone) != want {
+			t.Errorf("%v, %v, want %d", gone, err, want)
+		}
+		c.lose(b)
+	}
+	if _, err := b.Get(c.ctx, j.ID); !errors.Is(err, job.ErrNotFound) {
+		t.Error(err)
+	}
+	if js, err := a.List(c.ctx, job.Query{}); err != nil || len(js) != 0 {
+		t.Errorf("%+v, %v", js, err)
+	}
+}
+
 // Whoever was cut off from the store orphans nobody who was cut off with him.
 func TestStoreWasAway(t *testing.T) {
 	t.Parallel()
@@ -228,7 +255,7 @@ func TestComesBackWhileJudged(t *testing.T) {
 	spec := shell("true")
 	spec.Trigger = job.Trigger{JobID: never.ID, Status: job.Completed}
 	orphaned := 0
-	for range 200/raceFactor {
+	for range 200 / raceFactor {
 		c.keep(a, b)
 		j := c.startAt(a, spec)
 		c.lose(b)
