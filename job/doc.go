@@ -9,8 +9,9 @@
 //	            ▼  nothing begun          └──────▶ orphaned    its runner or its machine was lost
 //	        cancelled
 //
-// Any of the first three is orphaned where its [Home] is lost. The last five are final. A question never changes a job's status: the job goes on,
-// and waits for the answer if it wants to.
+// Any of the first three is orphaned where its [Home] is lost. The last five are final.
+// A question never changes a job's status: the job goes on, and waits for the answer if
+// it wants to.
 //
 // Each launch has a runner, a process of its own session that owns the command's
 // process group, captures what it prints, enforces its time limit and never opens
