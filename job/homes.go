@@ -123,6 +123,7 @@ func (s *Supervisor) mayPass() bool { return !s.registers() || s.holds() }
 // Only one that is alone knows that they are its own: another machine may have a folder of
 // the same name.
 func (s *Supervisor) moveIn(ctx context.Context) error {
+	first := true
 	for n := moveChunk; n == moveChunk; {
 		err := s.update(ctx, func(tx Tx) error {
 			n = 0
@@ -135,12 +136,19 @@ func (s *Supervisor) moveIn(ctx context.Context) error {
 					return nil
 				}
 			}
+			if len(hs) > 0 && first { // it has them, unless an older program was here since
+				js, err := tx.ActiveJobs(s.conf.Dir, "", 1)
+				if err != nil || len(js) == 0 {
+					return err
+				}
+			}
 			n, err = tx.MoveJobs(s.conf.Dir, s.conf.Home, moveChunk)
 			return err
 		})
 		if err != nil {
 			return err
 		}
+		first = false
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -132,12 +133,24 @@ func (d *daemon) hangUp() {
 
 // warnings are what whoever starts the daemon should know.
 func (d *daemon) warnings() (all []string) {
-	for _, w := range []string{d.writes.warning(), d.killsJobs()} {
+	for _, w := range []string{d.writes.warning(), d.killsJobs(), d.tellsTokens()} {
 		if w != "" {
 			all = append(all, w)
 		}
 	}
 	return all
+}
+
+// tellsTokens warns where other daemons would send tokens to this one unencrypted.
+func (d *daemon) tellsTokens() string {
+	u, err := url.Parse(d.c.Advertise)
+	if err != nil || u.Scheme != "http" {
+		return ""
+	}
+	if ip := net.ParseIP(u.Hostname()); ip != nil && ip.IsLoopback() || u.Hostname() == "localhost" {
+		return ""
+	}
+	return fmt.Sprintf("Other daemons send tokens to %s unencrypted: put TLS in front of this one, and advertise an https:// address.", d.c.Advertise)
 }
 
 func (d *daemon) makeEngines(hear event.Observer) error {

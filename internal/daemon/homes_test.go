@@ -3,6 +3,7 @@ package daemon
 import (
 	"errors"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/placet-dev/placet/call"
@@ -63,6 +64,9 @@ func TestAdvertise(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if said := strings.Join(s.at.Warnings, " "); strings.Contains(said, "unencrypted") {
+		t.Errorf("it warns of %q", said)
+	}
 	j, err := s.home.StartJob(t.Context(), httpapi.Starting{Command: httpapi.Command("true")})
 	if err != nil {
 		t.Fatal(err)
@@ -78,9 +82,12 @@ func TestAdvertise(t *testing.T) {
 		t.Errorf("%+v", h)
 	}
 	s.stop()
-	again, err := w.start()
+	again, err := w.start(func(c *Config) { c.Advertise = "http://alpha.internal:7420" })
 	if err != nil {
 		t.Fatal(err)
+	}
+	if said := strings.Join(again.at.Warnings, " "); !strings.Contains(said, "send tokens to http://alpha.internal:7420 unencrypted") {
+		t.Errorf("it warns of %q", said)
 	}
 	if got, err := again.home.GetJob(t.Context(), j.JobID); err != nil || got.HomeID != "" {
 		t.Errorf("its job is another home's: %+v, %v", got, err)
