@@ -44,7 +44,7 @@ func (a *app) copyStore(ctx context.Context, from, to string, yes bool) error {
 	if err := a.agreeToCopy(ctx, source, dest, yes); err != nil {
 		return err
 	}
-	res, err := dbcopy.Copy(ctx, from, to, a.copying())
+	res, err := dbcopy.Copy(ctx, from, to, dbcopy.Options{Progress: a.copying()})
 	if err != nil {
 		return err
 	}
