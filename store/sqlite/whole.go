@@ -335,6 +335,9 @@ func (t *wholeTarget) Verify(ctx context.Context, check func(txn.Store) error) e
 	if _, err := t.conn.exec(ctx, commitSQL); err != nil {
 		return err
 	}
+	if _, err := t.conn.one(ctx, `PRAGMA journal_mode = WAL`); err != nil {
+		return openError(t.tmp, err)
+	}
 	if err := sound(ctx, t.conn, t.tmp); err != nil {
 		return err
 	}
