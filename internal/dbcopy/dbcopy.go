@@ -89,6 +89,7 @@ func Copy(ctx context.Context, from, to string, o Options) (Result, error) {
 		err = c.into(ctx, to)
 	}
 	if err == nil && o.Retire {
+		moment("copied")
 		err = c.retire(ctx, from, to)
 	}
 	return c.result, errors.Join(err, source.Close())
@@ -129,6 +130,9 @@ type copying struct {
 	result Result
 }
 
+// moment is told what has just been done, for tests that end the process there.
+var moment = func(string) {}
+
 // progressEvery is in rows.
 const progressEvery = 10_000
 
@@ -139,6 +143,7 @@ func (c *copying) into(ctx context.Context, to string) (err error) {
 	}
 	err = c.fill(ctx)
 	if err == nil {
+		moment("verified")
 		err = c.target.Commit(ctx)
 	}
 	if err != nil {
@@ -152,13 +157,15 @@ func (c *copying) fill(ctx context.Context) error {
 		return err
 	}
 	if why := whole.Differ(c.source.Tables(), c.target.Tables()); why != "" {
-		return fault.New(fault.Conflict, "The two stores do not have the same tables: %s. Nothing was copied.", why).
-			Hint("Copy with the Placet that made both; what other programs keep in Placet's schema has to be moved away first.")
+		return whole.ErrTables.Say("The two stores do not have the same tables: %s. Nothing was copied.", why).
+			Hint("What another program keeps among Placet's tables has to be moved away first; else use the Placet that made the stores.")
 	}
+	moment("made")
 	for _, t := range c.tables {
 		if err := c.table(ctx, t); err != nil {
 			return err
 		}
+		moment(t.Name)
 	}
 	life := c.source.Life()
 	epoch, err := c.target.Begin(ctx, life)
@@ -166,6 +173,7 @@ func (c *copying) fill(ctx context.Context) error {
 		return err
 	}
 	c.result.StoreID, c.result.Epoch = life.StoreID, epoch
+	moment("begun")
 	if err := c.compare(ctx); err != nil {
 		return err
 	}
@@ -189,10 +197,22 @@ func (c *copying) table(ctx context.Context, t whole.Table) error {
 		}
 	}
 	if err := c.target.Fill(ctx, t, counted); err != nil {
-		return fmt.Errorf("copy the table %s: %w; nothing was changed", t.Name, err)
+		return notCopied(t, err)
 	}
 	c.result.Tables = append(c.result.Tables, d.table())
 	return nil
+}
+
+// ErrRow: a row cannot be read, or cannot be stored at the other side.
+var ErrRow = fault.Sentinel(fault.Conflict, "row_refused", "A row cannot be copied. Nothing was copied.")
+
+// notCopied says which table it was; what a database says of it is shown, since only that
+// tells which row.
+func notCopied(t whole.Table, err error) error {
+	if f := (*fault.Error)(nil); errors.As(err, &f) || errors.Is(err, context.Canceled) {
+		return fmt.Errorf("copy the table %s: %w", t.Name, err)
+	}
+	return ErrRow.Say("The table %s cannot be copied: %s. Nothing was copied.", t.Name, err).Hint("Run placet db check on the source.")
 }
 
 // compare reads everything again from the target.

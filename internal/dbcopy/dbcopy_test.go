@@ -14,7 +14,6 @@ import (
 	"github.com/placet-dev/placet/internal/place"
 	"github.com/placet-dev/placet/internal/whole"
 	"github.com/placet-dev/placet/store"
-	"github.com/placet-dev/placet/store/postgres"
 	"github.com/placet-dev/placet/store/storetest"
 )
 
@@ -159,22 +158,6 @@ func refused(t testing.TB, from, to string, want error, says ...string) {
 		if !strings.Contains(err.Error(), s) {
 			t.Errorf("%q does not say %q", err, s)
 		}
-	}
-}
-
-// absent fails if anything of a store is at a place.
-func absent(t testing.TB, at string) {
-	t.Helper()
-	if !postgres.IsURL(at) {
-		for _, ext := range []string{"", ".copying"} {
-			if _, err := os.Lstat(at + ext); !errors.Is(err, os.ErrNotExist) {
-				t.Errorf("%s is there: %v", at+ext, err)
-			}
-		}
-		return
-	}
-	if n := query(t, at, `SELECT count(*) FROM pg_namespace WHERE nspname = $1`, schemaOf(t, at)); n != 0 {
-		t.Error("the schema is there")
 	}
 }
 

@@ -106,6 +106,16 @@ var ErrOpen = fault.Sentinel(fault.Conflict, "store_open", "Another process has 
 // ErrRetired: the store was moved elsewhere for good.
 var ErrRetired = fault.Sentinel(fault.Conflict, "store_retired", "The store was moved to another place, and this one can only be read.", txn.ErrNotCommitted)
 
+// ErrTables: the two sides do not have the same tables and columns, so that something would
+// be lost.
+var ErrTables = fault.Sentinel(fault.Conflict, "tables_differ", "The two stores do not have the same tables. Nothing was copied.")
+
+// Odd is [ErrTables] about one store.
+func Odd(place string, err error) error {
+	return ErrTables.Say("The tables of %s cannot be copied: %s. Nothing was copied.", place, err).
+		Hint("What another program keeps among Placet's tables has to be moved away first; else use the Placet that made the store.")
+}
+
 // Retired stands for min_writer in a store that was moved elsewhere for good: no program
 // is new enough to write to it. Older programs know no more than that.
 const Retired = 1 << 62

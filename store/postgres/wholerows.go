@@ -50,7 +50,7 @@ func (s *wholeSide) readTables() error {
 	}
 	err = errors.Join(g.Keep("meta", metaKnown), g.Keep("event_order", orderKnown), g.Drop("event", "pos"), g.Drop("counter", "slot"), g.Sound())
 	if err != nil {
-		return fmt.Errorf("%s: %w; nothing was copied", s.at, err)
+		return whole.Odd(s.at.String(), err)
 	}
 	s.tables = g.Tables
 	return nil

@@ -75,7 +75,7 @@ func (s *wholeSource) begin(ctx context.Context) error {
 	s.tables = g.Tables
 	if err != nil {
 		s.rollback()
-		return fmt.Errorf("%s: %w; nothing was copied", s.l.a.path, err)
+		return odd(s.l.a.path, err)
 	}
 	return nil
 }
@@ -118,7 +118,9 @@ func (s *wholeSource) Life() whole.Life {
 func (s *wholeSource) Tables() []whole.Table { return s.tables }
 
 // Rows are in the order of the key.
-func (s *wholeSource) Rows(ctx context.Context, t whole.Table) whole.Rows { return s.l.conn.all(ctx, t) }
+func (s *wholeSource) Rows(ctx context.Context, t whole.Table) whole.Rows {
+	return s.l.conn.all(ctx, t)
+}
 
 // Retire writes that no program may write any more.
 func (s *wholeSource) Retire(ctx context.Context) error {
@@ -169,6 +171,14 @@ func (c *conn) tables(ctx context.Context) (g whole.Group, err error) {
 		return g, err
 	}
 	return g, errors.Join(g.Keep("meta", metaKnown), g.Sound())
+}
+
+// odd tells a failure to read from tables that are not as they should be.
+func odd(path string, err error) error {
+	if code(err) != 0 {
+		return openError(path, err)
+	}
+	return whole.Odd(path, err)
 }
 
 var errEnough = errors.New("no more rows are wanted")
@@ -288,7 +298,7 @@ func (t *wholeTarget) Make(ctx context.Context) (err error) {
 	}
 	g, err := t.conn.tables(ctx)
 	if err != nil {
-		return fmt.Errorf("%s: %w; nothing was copied", t.l.a.path, err)
+		return odd(t.l.a.path, err)
 	}
 	t.tables = g.Tables
 	_, err = t.conn.exec(ctx, beginSQL)
@@ -405,4 +415,3 @@ func (t *wholeTarget) Close() error {
 	t.l.close()
 	return nil
 }
-
