@@ -10,6 +10,7 @@ import (
 	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/run"
+	"github.com/placet-dev/placet/store"
 	"github.com/placet-dev/placet/token"
 )
 
@@ -31,7 +32,7 @@ func Fill(t *testing.T, place Instance) *Lived {
 	hears.Events = []string{string(event.ApprovalRequested), string(event.CallFinished), string(event.JobStarted)}
 	w.addTarget(hears)
 	for _, tell := range inPeace() {
-		p := w.play(w.s, 0)
+		p := w.play(w.s, read(w, store.Tx.LastPos))
 		p.mayFail = func() bool { return false }
 		tell(p)
 		p.endSlow()
