@@ -19,9 +19,9 @@ const appParam = "application_name"
 // appMax is how much of it the server keeps, in bytes.
 const appMax = 63
 
-// appName says which store a session is for and which process it belongs to: "placet",
-// the beginning of a digest of the schema's name, then PID@HOST. It stands in place of what a URL or PGAPPNAME
-// says, since a store must not be moved away under a process that is not found.
+// appName says which store a session is for and which process it belongs to: "placet", the
+// beginning of a digest of the schema's name, then PID@HOST. It stands in place of what a
+// URL or PGAPPNAME says: a store must not be moved away under a process that is not found.
 func appName(schema string) string {
 	host, err := os.Hostname()
 	if err != nil || host == "" {
