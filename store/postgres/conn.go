@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -229,25 +230,44 @@ func changed(tag []byte) (n int64) {
 // cancelWith has the server end what it does when one of the contexts ends. calm stops
 // that, and reports whether neither has ended yet.
 func (c *conn) cancelWith(ctxs ...context.Context) (calm func() bool) {
+	answered := make(chan struct{})
+	var busy sync.WaitGroup
 	var stops [2]func() bool
-	ended := make(chan struct{}, len(stops))
 	for i, ctx := range ctxs {
+		busy.Add(1)
 		stops[i] = context.AfterFunc(ctx, func() {
-			brief, cancel := context.WithTimeout(context.Background(), answerLimit)
-			defer cancel()
-			_ = c.pg.CancelRequest(brief) // in vain: lock_timeout ends the wait
-			ended <- struct{}{}
+			defer busy.Done()
+			c.cancelUntil(answered)
 		})
 	}
 	return func() bool {
+		close(answered)
 		calm := true
 		for _, stop := range stops[:len(ctxs)] {
-			if !stop() {
+			if stop() {
+				busy.Done()
+			} else {
 				calm = false
-				<-ended
 			}
 		}
+		busy.Wait()
 		return calm
+	}
+}
+
+// cancelUntil asks again where nothing comes of it: the statement may not have begun.
+func (c *conn) cancelUntil(answered <-chan struct{}) {
+	ctx, cancel := context.WithTimeout(context.Background(), answerLimit)
+	defer cancel()
+	for ctx.Err() == nil {
+		_ = c.pg.CancelRequest(ctx) // in vain: lock_timeout ends the wait
+		timer := time.NewTimer(cancelAgain)
+		select {
+		case <-timer.C:
+		case <-answered:
+			timer.Stop()
+			return
+		}
 	}
 }
 

@@ -167,6 +167,9 @@ func (h *handle) exchange() error {
 	if h.wrote || h.ctx == nil {
 		return h.c.flush(h.patience())
 	}
+	if h.ctx.Err() != nil {
+		return store.NotBegun(h.ctx)
+	}
 	calm := h.c.cancelWith(h.ctx, h.e.ctx)
 	err := h.c.flush(h.patience())
 	if calm() {

@@ -60,6 +60,7 @@ const (
 	maxLost       = 3                      // the same where its own guard says so
 	maxStatements = 400                    // prepared on one connection
 	counterSlots  = 16                     // rows of one counter
+	cancelAgain   = 50 * time.Millisecond  // between two attempts to end a wait for a lock
 	retryPause    = 2 * time.Millisecond   // before a closure is run again, times a random factor
 	reconnectMin  = 100 * time.Millisecond // between two attempts of the listener to connect
 	reconnectMax  = 5 * time.Second
