@@ -38,7 +38,7 @@ var (
 )
 
 func (x Rows) Call(id string) (calls.Call, error) {
-	if c := x.ahead.call; c.ID == id {
+	if c := x.ahead.call; c.ID == id && id != "" {
 		x.ahead.call = calls.Call{}
 		return c, nil
 	}
