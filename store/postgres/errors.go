@@ -23,6 +23,7 @@ const (
 	noSuchStatement      = "26000"
 	duplicateStatement   = "42P05"
 	planChanged          = "0A000"
+	invalidParameter     = "22023"
 	undefinedTable       = "42P01"
 	undefinedColumn      = "42703"
 	insufficientRights   = "42501"

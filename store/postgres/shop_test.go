@@ -197,6 +197,9 @@ func sql(t testing.TB, url string) *pgx.Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close(context.Background()) })
+	if schema == "" {
+		schema = "placet"
+	}
 	run(t, c, "SET search_path = "+schema)
 	return c
 }
