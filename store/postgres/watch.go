@@ -71,7 +71,7 @@ func (w *watcher) loop() {
 			}
 		case <-tick.C:
 		}
-		if !w.wakes.Busy() {
+		if !w.wakes.Busy() || w.e.o.Hooks.Blind {
 			w.idle = true
 			continue
 		}
