@@ -426,7 +426,7 @@ func (h *handle) lookLate(late func(sql string), sql string) {
 	h.run = h.run || strings.Contains(sql, "FROM run ")
 	switch {
 	case sql == lockNameSQL, strings.Contains(sql, "FROM delivery"), strings.HasPrefix(sql, "SELECT head_seq"):
-	case strings.Contains(sql, "SELECT owner_id"):
+	case strings.Contains(sql, "THEN owner_id"):
 		h.owners++ // its name is not known here: it is the next one
 	case !h.frozen:
 	case h.run && strings.Contains(sql, "FROM call"): // it hangs below the run
