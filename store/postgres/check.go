@@ -105,7 +105,7 @@ func (r *Report) describe(m meta, now identity) {
 }
 
 const (
-	aboutSQL = `SELECT version(), current_database(), current_user::text,
+	aboutSQL = `SELECT current_setting('server_version'), current_database(), current_user::text,
 		coalesce((SELECT sum(pg_total_relation_size(oid)) FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'), 0)::bigint,
 		CASE WHEN pg_is_in_recovery() THEN 1 ELSE 0 END,
 		(SELECT count(*) FROM pg_stat_replication WHERE sync_state IN ('sync', 'quorum')),

@@ -70,7 +70,9 @@ func openEngine(ctx context.Context, url string, o Options, schema fs.FS) (*engi
 	e.clock.saw(lastAt)
 	e.watcher, e.news = newWatcher(e), newNews(e)
 	conf := at.pool
-	conf.MaxConns = int32(min(e.o.Conns, 1000))
+	if !at.sized || o.Conns > 0 {
+		conf.MaxConns = int32(min(e.o.Conns, 1000))
+	}
 	conf.MinConns = min(conf.MinConns, conf.MaxConns)
 	conf.AfterConnect = e.setUp
 	if e.pool, err = pgxpool.NewWithConfig(ctx, conf); err != nil {
@@ -119,7 +121,7 @@ func (p place) connect(ctx context.Context) (*conn, error) {
 
 func missing(at place) error {
 	return fault.New(fault.NotFound, "There is no store in %s: the schema %s has none.", at, at.schema).
-		Hint("Check the URL and %s; the first command that writes makes it.", schemaParam)
+		Hint("Check the URL and %s. placet db migrate makes one, and so does the first command that writes.", schemaParam)
 }
 
 // inSchema are what opens a transaction that names tables without their schema.

@@ -51,6 +51,7 @@ type place struct {
 	url    string
 	schema string
 	pool   *pgxpool.Config
+	sized  bool            // the URL says how many connections there may be
 	direct *pgxpool.Config // to the server itself, for what a pooler swallows
 }
 
@@ -74,6 +75,7 @@ func placeOf(raw string) (place, error) {
 			Hint("Use up to 63 small letters, digits and underscores, beginning with a letter and not with pg_.")
 	}
 	listen := q.Get(listenParam)
+	p.sized = q.Has("pool_max_conns")
 	q.Del(schemaParam)
 	q.Del(listenParam)
 	u.RawQuery = q.Encode()
