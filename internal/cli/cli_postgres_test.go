@@ -32,14 +32,14 @@ var durable = sync.OnceValues(func() (*pgtest.Server, error) {
 	return pgtest.Start(context.Background(), pgtest.Options{Durable: true})
 })
 
-var asked atomic.Bool // for that server
+var durableAsked atomic.Bool // for that server
 
 // withServers are the package's tests, after which no server is left.
 type withServers struct{ pgtest.Tests }
 
 func (w withServers) Run() int {
 	defer func() {
-		if asked.Load() {
+		if durableAsked.Load() {
 			if s, err := durable(); err == nil {
 				_ = s.Stop()
 			}
@@ -51,7 +51,7 @@ func (w withServers) Run() int {
 // postgresURL is an empty place that is the test's own.
 func postgresURL(t *testing.T) string {
 	t.Helper()
-	asked.Store(true)
+	durableAsked.Store(true)
 	s, err := durable()
 	if err != nil {
 		t.Fatal(err)
