@@ -365,13 +365,14 @@ func (c *conn) run(sql string, args []any, each func(sqlrows.Row) error) error {
 	return c.flush(updateLimit + answerLimit)
 }
 
-// tidy makes room for statements, between transactions.
-func (c *conn) tidy() error {
-	if len(c.names) < maxStatements {
-		return nil
+// tidy makes room for statements, between transactions. A connection that turns out to
+// be gone is noticed by whoever uses it.
+func (c *conn) tidy() {
+	if len(c.names) >= maxStatements {
+		clear(c.names)
+		_ = c.run(`DEALLOCATE ALL`, nil, nil)
+		clear(c.names)
 	}
-	clear(c.names)
-	return c.run(`DEALLOCATE ALL`, nil, nil)
 }
 
 // release gives the connection back to where it came from. One that is in a

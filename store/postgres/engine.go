@@ -32,6 +32,8 @@ type engine struct {
 	watcher *watcher
 	order   sync.Mutex // of whoever gives events their order
 
+	slots chan struct{} // one for each transaction that writes
+
 	ctx  context.Context // ends when the store is closed
 	quit func()
 	once sync.Once
@@ -75,12 +77,25 @@ func (e *engine) take(ctx context.Context) (*conn, error) {
 	}
 	c := connOf(held.Conn())
 	c.held = held
-	if err := c.tidy(); err != nil {
-		c.release()
-		return nil, txn.ErrNotCommitted.Because(err)
-	}
+	c.tidy()
 	return c, nil
 }
+
+// slot is room for one transaction that writes: they leave connections for those that
+// read, however many wait for rows that others have locked.
+func (e *engine) slot(ctx context.Context) (leave func(), err error) {
+	select {
+	case e.slots <- struct{}{}:
+		return func() { <-e.slots }, nil
+	case <-ctx.Done():
+		return nil, store.NotBegun(ctx)
+	case <-e.ctx.Done():
+		return nil, store.ErrClosed
+	}
+}
+
+// kept are the connections that those who write leave to those who read.
+const kept = 2
 
 var errNoneFree = errors.New("all connections to PostgreSQL stayed in use")
 
@@ -151,8 +166,8 @@ func (e *engine) committed(h *handle) {
 // close waits for what is in flight. Later updates are not committed.
 func (e *engine) Close() error {
 	e.once.Do(func() {
+		e.news.stop() // first: it tells what was committed last
 		e.quit()
-		e.news.stop()
 		e.watcher.stop()
 		e.pool.Close()            // waits for those in use
 		e.watcher.wakes.WakeAll() // only now: who waits reads once more, and has to find the store closed

@@ -462,7 +462,7 @@ var errUnordered = txn.ErrNotCommitted.Say("New events have not got their order 
 // Arrange ends a view in which events show that have no place in the public order yet;
 // they are given one, and it begins again.
 func (h *handle) Arrange() error {
-	if h.writes || h.arranged || h.e.o.ReadOnly {
+	if h.writes || h.arranged {
 		return nil
 	}
 	if err := h.Query(unorderedSQL, nil, func(sqlrows.Row) error { h.unordered = true; return nil }); err != nil {

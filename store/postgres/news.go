@@ -118,7 +118,7 @@ func (n *news) notify(payloads []string) {
 	if len(payloads) == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), answerLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), pollEvery)
 	defer cancel()
 	c, err := n.e.take(ctx)
 	if err != nil {

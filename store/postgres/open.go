@@ -75,6 +75,7 @@ func openEngine(ctx context.Context, url string, o Options, schema fs.FS) (*engi
 	}
 	conf.MinConns = min(conf.MinConns, conf.MaxConns)
 	conf.AfterConnect = e.setUp
+	e.slots = make(chan struct{}, max(int(conf.MaxConns)-kept, 1))
 	if e.pool, err = pgxpool.NewWithConfig(ctx, conf); err != nil {
 		return nil, unreachable(at, err)
 	}

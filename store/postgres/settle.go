@@ -64,9 +64,9 @@ func (e *engine) askStatus(ctx context.Context, xid int64, was identity) (s xact
 const (
 	// Whoever began before a change of wake targets was committed has read the row
 	// about the store, and holds a lock on its table until it ends.
-	oldersSQL = `SELECT virtualtransaction FROM pg_locks WHERE relation = 'meta'::regclass AND granted AND mode = 'AccessShareLock'
+	oldersSQL = `SELECT virtualtransaction FROM pg_locks WHERE relation = to_regclass(?) AND granted AND mode = 'AccessShareLock'
 		AND pid <> pg_backend_pid() AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
-	stillSQL = `SELECT 1 FROM pg_locks WHERE virtualtransaction = ANY (string_to_array(?, ' ')) AND relation = 'meta'::regclass LIMIT 1`
+	stillSQL = `SELECT 1 FROM pg_locks WHERE virtualtransaction = ANY (string_to_array(?, ' ')) AND relation = to_regclass(?) LIMIT 1`
 )
 
 // passed waits, after a target that hears of every stream was added or changed, for the
@@ -78,10 +78,11 @@ func (e *engine) passed(h *handle) {
 	}
 	end := time.Now().Add(e.o.BusyTimeout)
 	olders := ""
-	err := h.c.run(oldersSQL, nil, func(r sqlrows.Row) error { olders += " " + r.Str(0); return nil })
+	own := e.where.schema + ".meta"
+	err := h.c.run(oldersSQL, []any{own}, func(r sqlrows.Row) error { olders += " " + r.Str(0); return nil })
 	for still := olders != ""; still && err == nil && time.Now().Before(end); {
 		still = false
-		err = h.c.run(stillSQL, []any{olders[1:]}, func(sqlrows.Row) error { still = true; return nil })
+		err = h.c.run(stillSQL, []any{olders[1:], own}, func(sqlrows.Row) error { still = true; return nil })
 		if still {
 			time.Sleep(retryPause)
 		}

@@ -32,6 +32,11 @@ func (e *engine) update(ctx context.Context, fn func(store.Rows) error, write fu
 	if err := e.mayEnter(); err != nil {
 		return err
 	}
+	leave, err := e.slot(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	u := &update{e: e, fn: fn, write: write}
 	for {
 		c, err := e.take(ctx)
