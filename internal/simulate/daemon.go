@@ -62,7 +62,12 @@ func newMember(t testing.TB, n int, db, dir, conf string) *member {
 	t.Helper()
 	proxy := pgtest.NewProxy(t, db)
 	m := &member{n: n, home: filepath.Join(dir, fmt.Sprint("home", n)), conf: conf, url: proxy.URL(db), proxy: proxy, log: &logs{}}
-	t.Cleanup(m.kill)
+	t.Cleanup(func() {
+		m.kill()
+		if t.Failed() {
+			t.Logf("daemon %d said last:\n%s", m.n, m.log.last(3000))
+		}
+	})
 	return m
 }
 

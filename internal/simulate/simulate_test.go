@@ -1,9 +1,12 @@
 package simulate
 
 import (
+	"math/rand/v2"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/httpapi"
@@ -28,4 +31,34 @@ func TestOneCall(t *testing.T) {
 	if err != nil || strings.TrimSpace(string(b)) != r.CallID+" 1 pay" {
 		t.Fatalf("%q %v", b, err)
 	}
+}
+
+// Names of the environment that make a simulation last, and repeat one.
+const (
+	lastsVariable = "PLACET_SIMULATE"
+	seedVariable  = "PLACET_SIMULATE_SEED"
+)
+
+func TestSimulate(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes half a minute")
+	}
+	t.Parallel()
+	p := plan{seed: rand.Uint64(), daemons: 3, clients: 4, lasts: 10 * time.Second}
+	if text := os.Getenv(lastsVariable); text != "" {
+		d, err := time.ParseDuration(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.lasts, p.restarts = d, true
+	}
+	if text := os.Getenv(seedVariable); text != "" {
+		seed, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.seed = seed
+	}
+	t.Logf("%s=%d", seedVariable, p.seed)
+	simulate(t, p)
 }
