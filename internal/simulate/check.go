@@ -10,6 +10,8 @@ import (
 	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/delivery"
+	"github.com/placet-dev/placet/event"
+	"github.com/placet-dev/placet/txn"
 )
 
 // findings are what is wrong, each a sentence.
@@ -129,10 +131,15 @@ func checkFollowed(who string, seen []sight, m stored) (f findings) {
 	return f
 }
 
-// checkDense looks for numbers that are left out, over all streams and in each.
+// checkDense looks for numbers that are left out, over all streams and in each, and for
+// times that go back in one.
 func checkDense(m stored) (f findings) {
-	next := map[string]int64{}
+	next, last := map[string]int64{}, map[string]event.Event{}
 	for i, e := range m.events {
+		if l := last[e.Stream]; e.At.Before(l.At) {
+			f.add("event %d of %s (%s at %s) is older than the one before it (%s at %s)", e.StreamSeq, e.Stream, e.Type, txn.Stamp(e.At), l.Type, txn.Stamp(l.At))
+		}
+		last[e.Stream] = e
 		if e.Pos != int64(i+1) {
 			f.add("event %s has pos %d, want %d", e.ID, e.Pos, i+1)
 		}

@@ -137,7 +137,7 @@ func (c *client) decide(ctx context.Context, a asked, yes bool) output {
 	d := httpapi.Deciding{Approved: yes, Digest: a.digest, By: in.by}
 	if yes {
 		in.choice = decision.ChoiceApprove
-		if in.edited = c.rnd.IntN(6) == 0 && strings.HasPrefix(a.stream, "call:"); in.edited {
+		if in.edited = !a.fixed && c.rnd.IntN(6) == 0; in.edited {
 			d.EditedArgs = json.RawMessage(`{"n":7,"ask":true}`)
 		}
 	}
@@ -207,12 +207,13 @@ func (c *client) listPending(ctx context.Context) {
 }
 
 func (c *client) metObject(o decision.Object) asked {
-	a := asked{id: o.ID, stream: "call:" + o.CallID, digest: o.Digest}
+	// A run that ends takes back what it asked, and so does a late outcome of a call.
+	loose := o.StepID != "" || o.Kind == decision.KindInterrupted
+	a := asked{id: o.ID, stream: "call:" + o.CallID, digest: o.Digest, fixed: loose}
 	if o.StepID != "" {
 		a.stream = "run:" + o.RunID
 	}
-	// A run that ends takes back what it asked, and so does a late outcome of a call.
-	c.met(a, o.StepID != "" || o.Kind == decision.KindInterrupted)
+	c.met(a, loose)
 	return a
 }
 
@@ -220,7 +221,7 @@ func (c *client) metObject(o decision.Object) asked {
 func (c *client) startRun(ctx context.Context) {
 	one, stop := within(context.WithoutCancel(ctx), patience)
 	defer stop()
-	d := run.NewDriver(run.Config{Store: c.w.store, Agent: run.AgentFunc(nobody)})
+	d := run.NewDriver(run.Config{Store: c.w.store, Tools: c.w.conf.Tools, Policy: c.w.conf.Policy, Agent: run.AgentFunc(nobody)})
 	_, err := d.Leave(one, "Pay.", run.DefaultLimits(), run.As("bot"), run.By(run.AgentRef{Name: "clerk"}))
 	c.expect("start a run", err)
 }

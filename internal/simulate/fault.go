@@ -34,7 +34,7 @@ var blows = []blow{
 // strike lets one daemon have blows until ctx ends, and leaves its network whole.
 func strike(ctx context.Context, s *sim, m *member, rnd *rand.Rand) {
 	for {
-		pause(ctx, rnd, 1500*time.Millisecond)
+		pause(ctx, rnd, 3*time.Second)
 		if ctx.Err() != nil {
 			return
 		}

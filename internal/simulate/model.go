@@ -125,11 +125,16 @@ func answered(c decision.Choice) decision.Status {
 
 const resolved decision.Status = "resolved"
 
+// taken: who takes back a call that has its yes lets that yes be replaced by none.
 func (s state) taken(out output) (bool, state) {
-	if may := s.status == decision.Pending || s.status == decision.Approved; !may {
+	switch s.status {
+	case decision.Pending:
+		s.status = decision.Withdrawn
+	case decision.Approved:
+		s.status = decision.Superseded
+	default:
 		return !out.done || s.status == decision.Withdrawn, s
 	}
-	s.status = decision.Withdrawn
 	return true, s
 }
 

@@ -141,6 +141,8 @@ func (s *sim) report(t *testing.T, p plan) {
 		t.Logf("%6d  %s", s.counts[what], what)
 	}
 	const most = 20
+	slices.Sort(s.problems)
+	s.problems = slices.Compact(s.problems)
 	for i, what := range s.problems {
 		if i == most {
 			t.Errorf("and %d more", len(s.problems)-most)

@@ -43,6 +43,7 @@ type asked struct {
 	owner  string // of a question: its job
 	stream string
 	digest string
+	fixed  bool // the arguments cannot be edited
 }
 
 func newSim(w *world, seed uint64) *sim {

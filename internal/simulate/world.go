@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/placet-dev/placet/httpapi"
+	"github.com/placet-dev/placet/internal/config"
 	"github.com/placet-dev/placet/internal/pgtest"
 	"github.com/placet-dev/placet/store"
 	"github.com/placet-dev/placet/store/postgres"
@@ -22,6 +23,7 @@ type world struct {
 	server  *pgtest.Server
 	store   *store.Store // of the harness: straight to the server, through no proxy
 	seen    string       // path of the witness file
+	conf    *config.Config
 	members []*member
 	http    *http.Client
 	tokens  map[string]string // secrets by name
@@ -49,6 +51,9 @@ func newWorld(t testing.TB, daemons int) *world {
 	w := &world{t: t, server: s, http: newHTTP(t), tokens: map[string]string{}}
 	var conf string
 	conf, w.seen = writeTools(t, dir)
+	if w.conf, err = config.Load(conf); err != nil {
+		t.Fatal(err)
+	}
 	if w.store, err = postgres.Open(t.Context(), db, nil); err != nil {
 		t.Fatal(err)
 	}
