@@ -118,10 +118,8 @@ func (s *Supervisor) create(ctx context.Context, j Job, targets []delivery.Targe
 					return err
 				}
 			}
-			if own {
-				if err := s.ownTrigger(tx, j); err != nil {
-					return err
-				}
+			if err := s.ownTrigger(tx, j); own && err != nil { // it locks the other job too, before the clock is read
+				return err
 			}
 			made = true
 			for i := range targets {

@@ -31,6 +31,9 @@ type Rows interface {
 	txn.Tx
 	Epoch() int64
 	RestoredTo() time.Time
+	// Latest is Now, or later where a lock was taken after that was read: events of one
+	// stream never go back in time.
+	Latest() time.Time
 	// Touch wakes watchers of the stream once the transaction is committed.
 	Touch(stream string)
 

@@ -81,7 +81,7 @@ func (t *tx) Append(stream string, es ...event.Event) (err error) {
 	for _, e := range es {
 		salt := make([]byte, 16)
 		rand.Read(salt)
-		e = event.Seal(e, h.Head, h.space, id.New(id.Event), t.Now(), salt)
+		e = event.Seal(e, h.Head, h.space, id.New(id.Event), t.Latest(), salt)
 		h.Head, h.dirty = event.NextHead(e), true
 		t.appended = append(t.appended, e)
 	}
@@ -190,13 +190,11 @@ func (t *tx) insertEvents() (err error) {
 }
 
 func (t *tx) Head(stream string) (event.Head, error) {
-	for i := range t.heads {
-		if t.heads[i].Stream == stream {
-			return t.heads[i].Head, nil
-		}
+	h, err := t.head(stream)
+	if err != nil {
+		return event.Head{}, err
 	}
-	h, _, err := t.RootHead(stream)
-	return h, err
+	return h.Head, nil
 }
 
 func (t *tx) Redact(stream string, streamSeq int64) (done bool, err error) {

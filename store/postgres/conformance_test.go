@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"runtime/debug"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -38,7 +39,7 @@ func place(url string) storetest.Instance {
 		Address: url,
 		Open: func(t testing.TB, o storetest.Options) *store.Store {
 			t.Helper()
-			s, err := postgres.Open(context.Background(), url, options(o))
+			s, err := postgres.Open(context.Background(), url, options(t, o))
 			if err != nil {
 				t.Errorf("open: %v", err)
 				t.FailNow()
@@ -50,8 +51,10 @@ func place(url string) storetest.Instance {
 	}
 }
 
-func options(o storetest.Options) *postgres.Options {
-	h := &postgres.Hooks{Twice: !o.Once, Strict: !o.Once}
+func options(t testing.TB, o storetest.Options) *postgres.Options {
+	h := &postgres.Hooks{Twice: !o.Once, Strict: !o.Once, LateLock: func(sql string) {
+		t.Errorf("a lock is taken after the clock was read: %s\n%s", sql, debug.Stack())
+	}}
 	if o.Before != nil {
 		var lose atomic.Bool
 		h.LoseCommit = func() bool { return lose.Swap(false) }

@@ -41,6 +41,7 @@ type session struct {
 	slot   int64 // of counters
 	max    int64 // connections that the server takes
 	relax  bool  // the server does not wait for its disk: it is told to
+	broken bool  // it is of no use any more
 }
 
 // request is one statement that was sent.
@@ -290,7 +291,10 @@ func (c *conn) lost(err error) error {
 }
 
 // kill ends the connection without a word.
-func (c *conn) kill() { _ = c.pg.Conn().Close() }
+func (c *conn) kill() {
+	c.broken = true
+	_ = c.pg.Conn().Close()
+}
 
 // forget says that these statements were not prepared.
 func (c *conn) forget(rest []request) {
@@ -327,7 +331,7 @@ func (c *conn) release() {
 		_ = c.pg.Close(ctx)
 		return
 	}
-	if c.pg.TxStatus() != 'I' || len(c.queue) > 0 {
+	if c.broken || c.pg.TxStatus() != 'I' || len(c.queue) > 0 {
 		c.kill()
 		ctx, cancel := context.WithTimeout(context.Background(), answerLimit)
 		defer cancel()

@@ -36,9 +36,10 @@ type Hooks struct {
 	// Twice runs every closure twice: once, undone, and again. What only works
 	// the first time shows.
 	Twice bool
-	// Strict refuses an update or a view called inside a closure, and a lock taken
-	// after the clock was read.
+	// Strict refuses an update or a view called inside a closure.
 	Strict bool
+	// LateLock hears of a lock that is taken once the clock was read (design §4, rule 8).
+	LateLock func(sql string)
 	// Quiet: nothing is sent to other processes; they have to look.
 	Quiet bool
 }

@@ -24,20 +24,20 @@ func (e *engine) arrange(ctx context.Context) error {
 	e.order.Lock()
 	defer e.order.Unlock()
 	for more := true; more; {
-		c, err := e.take(ctx)
-		if err != nil {
-			return err
-		}
-		more, err = e.arrangeSome(c)
-		c.release()
-		if err != nil {
+		var err error
+		if more, err = e.arrangeSome(ctx); err != nil {
 			return told(err)
 		}
 	}
 	return nil
 }
 
-func (e *engine) arrangeSome(c *conn) (more bool, err error) {
+func (e *engine) arrangeSome(ctx context.Context) (more bool, err error) {
+	c, err := e.take(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer c.release()
 	h := &handle{e: e, c: c, writes: true}
 	var n, last int64
 	err = h.Lock(lockOrderSQL)

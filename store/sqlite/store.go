@@ -63,6 +63,9 @@ var dialect = sqlrows.Dialect{HasTag: `EXISTS (SELECT 1 FROM json_each(CAST(spec
 
 func (h *handle) Dialect() *sqlrows.Dialect { return &dialect }
 
+// Latest is Now: the lock is held from the beginning.
+func (h *handle) Latest() time.Time { return h.now }
+
 // RestoredTo is the moment to which the store last went back in time; zero if it never did.
 func (h *handle) RestoredTo() time.Time {
 	_, to := h.restored()

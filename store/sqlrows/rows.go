@@ -20,6 +20,7 @@ type Conn interface {
 	txn.Tx
 	Epoch() int64
 	RestoredTo() time.Time
+	Latest() time.Time
 	Touch(stream string)
 
 	// Query runs a statement and calls each for every row; each may use the connection.

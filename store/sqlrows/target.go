@@ -25,7 +25,7 @@ const (
 	// Those of a root that has ended hear of nothing any more.
 	countMostSQL = `SELECT coalesce(max(n), 0) FROM (SELECT count(*) AS n FROM wake_target INDEXED BY wake_target_hears WHERE space = ? AND stream > ''` + inUse + `
 		AND NOT EXISTS (SELECT 1 FROM job WHERE job.id = substr(stream, 5) AND job.ended_at IS NOT NULL)
-		AND NOT EXISTS (SELECT 1 FROM run WHERE run.id = substr(stream, 5) AND run.finished_at IS NOT NULL) GROUP BY stream) AS of_root`
+		AND NOT EXISTS (SELECT 1 FROM run WHERE run.id = substr(stream, 5) AND run.finished_at IS NOT NULL) GROUP BY stream) AS each`
 	anyRootedSQL = `SELECT 1 FROM wake_target INDEXED BY wake_target_hears WHERE stream > ''` + inUse + ` LIMIT 1`
 )
 

@@ -74,6 +74,11 @@ func (w *world) scribble(cs []call.Call, n int) {
 				streams = append(streams, cs[(k+j)%len(cs)].Stream())
 			}
 			slices.Sort(streams)
+			for _, stream := range streams { // all locks before the clock
+				if _, err := tx.Head(stream); err != nil {
+					return err
+				}
+			}
 			for _, stream := range streams {
 				if err := tx.Append(stream, note(fmt.Sprint(k))); err != nil {
 					return err
@@ -118,7 +123,7 @@ func (w *world) compareFollowers(cs []call.Call, seen [][]event.Event) {
 		w.same(all[:len(all)-ends], es)
 	}
 	for i, es := range seen[2:] {
-		w.same(picked(all, event.Query{Stream: cs[i/2].Stream()}), es)
+		w.numbered(picked(all, event.Query{Stream: cs[i/2].Stream()}), es)
 	}
 	w.verify()
 }

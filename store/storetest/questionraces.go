@@ -288,7 +288,12 @@ func askingTwiceWithOneKey(w *world) {
 			w.Errorf("round %d: number %d of %d", round, got[0].N, now.Questions)
 		}
 		w.settle(got[0].ID, decision.Withdraw{By: "bot", MayOwn: true, ByRuntime: true})
-		w.write(func(tx store.Tx) error { return job.Owner{Tx: tx, ID: j.ID}.Settled(got[0].Decision, tx.Now()) })
+		w.write(func(tx store.Tx) error {
+			if _, err := tx.Job(j.ID); err != nil { // the lock before the clock
+				return err
+			}
+			return job.Owner{Tx: tx, ID: j.ID}.Settled(got[0].Decision, tx.Now())
+		})
 	}
 	CheckInvariants(w.T, w.s)
 }
