@@ -99,15 +99,15 @@ func telling(ops []porcupine.Operation) []porcupine.Operation {
 }
 
 // judgeHistory finds decisions of which clients were told what no order explains. Of each
-// it tells the shortest beginning that is wrong.
-func judgeHistory(ops []porcupine.Operation) (problems []string) {
+// it tells what is needed to see that it is wrong, and draws that in a file in dir.
+func judgeHistory(ops []porcupine.Operation, dir string) (problems []string) {
 	for _, part := range byDecision(ops) {
 		part = telling(part)
 		if explained(part) {
 			continue
 		}
 		part = shortest(part)
-		problems = append(problems, fmt.Sprintf("decision %s: no order explains\n%s%s", part[0].Input.(input).id, listed(part), drawn(part)))
+		problems = append(problems, fmt.Sprintf("decision %s: no order explains\n%s%s", part[0].Input.(input).id, listed(part), drawn(part, dir)))
 	}
 	return problems
 }
@@ -118,8 +118,7 @@ func explained(ops []porcupine.Operation) bool {
 	return porcupine.CheckOperationsTimeout(decisionModel, ops, 10*time.Second) == porcupine.Ok
 }
 
-// shortest drops what returned last as long as the rest is still wrong, and then
-// whatever else is not needed.
+// shortest leaves out what is not needed for the rest to be wrong.
 func shortest(ops []porcupine.Operation) []porcupine.Operation {
 	for again := true; again; {
 		again = false
@@ -147,8 +146,8 @@ func listed(ops []porcupine.Operation) string {
 }
 
 // drawn is where the history is drawn, to be looked at in a browser.
-func drawn(ops []porcupine.Operation) string {
-	f, err := os.CreateTemp("", "placet-history-*.html")
+func drawn(ops []porcupine.Operation, dir string) string {
+	f, err := os.CreateTemp(dir, "placet-history-*.html")
 	if err != nil {
 		return ""
 	}

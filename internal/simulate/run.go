@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -124,7 +125,7 @@ func (s *sim) judge(t *testing.T, from int64, m stored) {
 	arrived, again := checkArrived(s.recv.arrivals(), m)
 	s.note("%d lines of the witness, %d events, %d operations on %d decisions, %d deliveries, %d of them again", len(lines), len(m.events), len(ops), len(s.h.known),
 		len(m.deliveries), again)
-	all := slices.Concat(checkWitness(lines, m), checkRepeats(m), checkTold(ops, m), checkDense(m), checkDue(from, m), arrived, checkCalls(s.calls, s.ends, m), judgeHistory(ops))
+	all := slices.Concat(checkWitness(lines, m), checkRepeats(m), checkTold(ops, m), checkDense(m), checkDue(from, m), arrived, checkCalls(s.calls, s.ends, m), judgeHistory(ops, os.TempDir()))
 	for _, f := range s.fol {
 		all = append(all, checkFollowed(f.name, f.sights(), m)...)
 	}

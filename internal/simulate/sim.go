@@ -114,12 +114,25 @@ func sortOf(err error) sort {
 // expect notes an answer that no client should ever have.
 func (s *sim) expect(what string, err error) sort {
 	is := sortOf(err)
-	s.count(fmt.Sprintf("%s: %s", what, []string{"well", "refused", "unclear", "WRONG"}[is]))
+	s.count(what + ": " + wordOf(is, err))
 	if is == wrong {
 		f := fault.From(err)
 		s.problem(fmt.Sprintf("%s was answered with %s %s: %v", what, f.Code, f.Reason, err))
 	}
 	return is
+}
+
+// wordOf is an answer in a word.
+func wordOf(is sort, err error) string {
+	switch {
+	case is == well:
+		return "well"
+	case httpapi.IsUnreachable(err):
+		return "no answer"
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return "gave up"
+	}
+	return fault.From(err).Reason
 }
 
 // told is what an answer about a decision says.

@@ -17,6 +17,9 @@ func operation(n int, in input, at int64, out output, end int64) porcupine.Opera
 	return porcupine.Operation{ClientId: n, Input: in, Call: at, Output: out, Return: end}
 }
 
+// toAnswer bounds how long a waiter may still ask when everything is settled.
+const toAnswer = 20 * time.Second
+
 // await lets one more wait until it is answered, asking again at another daemon after
 // each error, as long as it takes. Who is not answered when everything is settled is a
 // problem.
@@ -24,7 +27,8 @@ func (c *client) await(ctx context.Context, what, id string, once func(c *client
 	c = c.fork()
 	ctx = context.WithoutCancel(ctx)
 	c.waiters.Go(func() {
-		for {
+		var end time.Time
+		for end.IsZero() || time.Now().Before(end) {
 			turn, stop := within(ctx, some(c.rnd, time.Second, 5*time.Second))
 			answered := once(c, turn)
 			stop()
@@ -34,16 +38,14 @@ func (c *client) await(ctx context.Context, what, id string, once func(c *client
 			}
 			select {
 			case <-c.over:
-				turn, stop := within(ctx, patience)
-				defer stop()
-				if !once(c, turn) {
-					c.problem(what + " of " + id + " was not answered")
+				if end.IsZero() {
+					end = time.Now().Add(toAnswer)
 				}
-				return
 			default:
 			}
 			pause(ctx, c.rnd, 50*time.Millisecond)
 		}
+		c.problem(what + " of " + id + " was not answered")
 	})
 }
 
