@@ -51,13 +51,21 @@ func (c *Client) JobEvents(ctx context.Context, id string, after event.Cursor, l
 
 // TailJob reads a piece of a job's output: go on from its Next.
 func (c *Client) TailJob(ctx context.Context, id string, q job.Tailing) (t Tail, err error) {
+	return t, c.Do(ctx, http.MethodGet, tailPath(id, q), nil, &t)
+}
+
+func tailPath(id string, q job.Tailing) string {
 	follow := ""
 	if q.Follow {
 		follow = "true"
 	}
-	path := query(at("jobs", id, "tail"), "stream", string(q.Stream), "offset", strconv.FormatInt(q.Offset, 10),
+	return query(at("jobs", id, "tail"), "stream", string(q.Stream), "offset", strconv.FormatInt(q.Offset, 10),
 		"max_bytes", number(q.MaxBytes), "follow", follow)
-	return t, c.Do(ctx, http.MethodGet, path, nil, &t)
+}
+
+// Homes lists the daemons' homes that share the store.
+func (c *Client) Homes(ctx context.Context) (l Homes, err error) {
+	return l, c.Do(ctx, http.MethodGet, at("homes"), nil, &l)
 }
 
 // WaitForJob waits for an event of a job.

@@ -62,6 +62,7 @@ var refusals = map[int]string{
 	http.StatusUnprocessableEntity:   "It does not fit the tool's schema, or is none of the options",
 	http.StatusTooManyRequests:       "A limit on a count is reached",
 	http.StatusInternalServerError:   "A failure of ours",
+	http.StatusBadGateway:            "The daemon that looks after the job does not answer; whether it heard is not known",
 	http.StatusServiceUnavailable:    "Not now; nothing was changed, unless reason is commit_unknown",
 }
 
@@ -69,7 +70,7 @@ var refusals = map[int]string{
 var refusedWith = map[string][]int{
 	"callTool": {404, 410, 422, 429}, "reserveCall": {404, 410, 422, 429}, "confirmCall": {422}, "withdrawCall": {410},
 	"decide": {410, 413, 422}, "withdraw": {410},
-	"startJob": {404, 429}, "ask": {429}, "resolve": {410, 422}, "withdrawQuestion": {410, 413},
+	"startJob": {404, 429}, "tailJob": {409, 502}, "sendToJob": {502}, "ask": {429}, "resolve": {410, 422}, "withdrawQuestion": {410, 413},
 	"events": {404}, "addWakeTarget": {404, 429}, "addJobWakeTarget": {429}, "enableWakeTarget": {429}, "registerRelay": {404, 429}, "pollRelay": {404, 409}, "ackRelay": {404}, "releaseRelay": {404},
 }
 

@@ -95,6 +95,12 @@ func setup(t testing.TB, change ...func(*httpapi.Config)) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { st.Close() })
+	return setupOn(t, st, change...)
+}
+
+// setupOn is setup on a store that is there.
+func setupOn(t testing.TB, st *store.Store, change ...func(*httpapi.Config)) *world {
+	t.Helper()
 	w := &world{t: t, st: st, tokens: map[token.Scope]string{}, refund: &spy{}, log: &logged{}}
 	reg, err := tool.NewRegistry(
 		tool.Tool{Spec: tool.Spec{Name: "refund", Description: "Refund an order.", InputSchema: json.RawMessage(schema), SideEffect: tool.RemoteMutation}, Run: w.refund},
@@ -120,7 +126,7 @@ func setup(t testing.TB, change ...func(*httpapi.Config)) *world {
 	for _, f := range change {
 		f(&c)
 	}
-	w.conf = c
+	w.conf, w.jobs = c, c.Jobs
 	if w.api, err = httpapi.New(c); err != nil {
 		t.Fatal(err)
 	}

@@ -37,6 +37,10 @@ type Job struct {
 	Progress         json.RawMessage `json:"progress,omitempty"`
 	PendingDecisions int64           `json:"pending_decisions"`
 	Trigger          *job.Trigger    `json:"trigger,omitempty"`
+	// HomeID and Host say where a job is that is not looked after by the daemon that was
+	// asked.
+	HomeID string `json:"home_id,omitempty" doc:"of the home it belongs to, where that is not the asked daemon's"`
+	Host   string `json:"host,omitempty" doc:"the machine of that home"`
 	// WakeTargets are those it was started with, in the answer to starting it.
 	WakeTargets []delivery.Object `json:"wake_targets,omitempty" doc:"those it was started with, in the answer to that: their secrets are told this once"`
 }
@@ -241,10 +245,10 @@ func (s *Server) registerJobs() {
 	add(s, route{method: get, path: "/v1/jobs/{id}", id: "getJob", summary: "One job", jobs: true},
 		func(ctx context.Context, c caller, in *idIn) (*body[Job], error) {
 			j, err := s.readJob(ctx, c, in.ID)
-			return answer(c.jobObject(j), err)
+			return s.jobAnswer(ctx, c, j, err)
 		})
 	add(s, route{method: get, path: "/v1/jobs/{id}/events", id: "jobEvents", summary: "A page of a job's events, oldest first", jobs: true}, s.jobEvents)
-	add(s, route{method: get, path: "/v1/jobs/{id}/tail", id: "tailJob", summary: "A piece of a job's output", jobs: true}, s.tailJob)
+	add(s, route{method: get, path: "/v1/jobs/{id}/tail", id: "tailJob", summary: "A piece of a job's output", jobs: true, files: true}, s.tailJob)
 	add(s, route{
 		method: post, path: "/v1/jobs/{id}/wait", id: "waitForJob", summary: "Wait for an event of a job", jobs: true,
 		shape: `{"types":["completed"]} or {"decision_id":"dec_…"}`,
@@ -268,10 +272,10 @@ func (s *Server) registerJobs() {
 					by = *in.Body
 				}
 				j, err := p.do(s.c.Jobs, ctx, in.ID, c.byOr(by.By))
-				return answer(c.jobObject(j), err)
+				return s.jobAnswer(ctx, c, j, err)
 			})
 	}
-	add(s, route{method: post, path: "/v1/jobs/{id}/send", id: "sendToJob", summary: "Write to a job's standard input", scopes: agentsAndOps, shape: `{"text":"yes\n","eof":true}`},
+	add(s, route{method: post, path: "/v1/jobs/{id}/send", id: "sendToJob", summary: "Write to a job's standard input", scopes: agentsAndOps, files: true, shape: `{"text":"yes\n","eof":true}`},
 		func(ctx context.Context, c caller, in *sendIn) (*body[state], error) {
 			if _, err := s.readJob(ctx, c, in.ID); err != nil {
 				return nil, err
@@ -280,7 +284,11 @@ func (s *Server) registerJobs() {
 			if err != nil {
 				return nil, err
 			}
-			return answer(state{OK: true}, s.c.Jobs.Send(ctx, in.ID, data, in.Body.EOF))
+			err = s.c.Jobs.Send(ctx, in.ID, data, in.Body.EOF)
+			if errors.Is(err, job.ErrElsewhere) {
+				return passOn[state](ctx, s, err, http.MethodPost, at("jobs", in.ID, "send"), in.Body)
+			}
+			return answer(state{OK: true}, err)
 		})
 	add(s, route{method: post, path: "/v1/jobs/cleanup", id: "cleanJobs", summary: "Delete jobs that ended long ago", scopes: operators, shape: `{"older_than_seconds":604800,"dry_run":true}`},
 		s.cleanJobs)
@@ -359,7 +367,11 @@ func (s *Server) listJobs(ctx context.Context, c caller, in *listJobsIn) (*body[
 		id:   func(j job.Job) string { return j.ID },
 		sees: c.seesJob,
 	}.page(in.After, in.Limit)
-	return answer(Jobs{objects(js, c.jobObject), next}, err)
+	if err != nil {
+		return nil, err
+	}
+	os, err := s.jobObjects(ctx, c, js...)
+	return answer(Jobs{os, next}, err)
 }
 
 func (s *Server) jobsByAttention(ctx context.Context, c caller, q job.Query, p Page) (*body[Jobs], error) {
@@ -368,7 +380,11 @@ func (s *Server) jobsByAttention(ctx context.Context, c caller, q job.Query, p P
 	}
 	q.Limit = p.Limit
 	js, err := s.c.Jobs.View(ctx, q)
-	return answer(Jobs{Jobs: objects(js, c.jobObject)}, err)
+	if err != nil {
+		return nil, err
+	}
+	os, err := s.jobObjects(ctx, c, js...)
+	return answer(Jobs{Jobs: os}, err)
 }
 
 // behindJob takes also a job that was cleaned up since: a list goes on behind it.
@@ -414,7 +430,15 @@ func (s *Server) tailJob(ctx context.Context, c caller, in *tailIn) (*body[Tail]
 	if in.Follow {
 		defer s.metrics.waits()()
 	}
-	t, err := s.c.Jobs.Tail(ctx, in.ID, job.Tailing{Stream: job.Stream(in.Stream), Offset: in.Offset, MaxBytes: in.MaxBytes, Follow: in.Follow})
+	q := job.Tailing{Stream: job.Stream(in.Stream), Offset: in.Offset, MaxBytes: in.MaxBytes, Follow: in.Follow}
+	t, err := s.c.Jobs.Tail(ctx, in.ID, q)
+	if errors.Is(err, job.ErrElsewhere) {
+		out, err := passOn[Tail](ctx, s, err, http.MethodGet, tailPath(in.ID, q), nil)
+		if err = because(ctx, err); err == nil {
+			err = s.stillGood(ctx)
+		}
+		return out, err
+	}
 	if err = because(ctx, err); err == nil {
 		err = s.stillGood(ctx)
 	}
@@ -472,7 +496,7 @@ func (s *Server) stopJob(ctx context.Context, c caller, in *stopIn) (*body[Job],
 	ctx, stop := s.waiting(ctx)
 	defer stop()
 	j, err := s.c.Jobs.Stop(ctx, in.ID, c.byOr(b.By), time.Duration(b.KillAfterSeconds)*time.Second)
-	return answer(c.jobObject(j), because(ctx, err))
+	return s.jobAnswer(ctx, c, j, because(ctx, err))
 }
 
 func (s *Server) cleanJobs(ctx context.Context, c caller, in *cleanIn) (*body[Cleaned], error) {

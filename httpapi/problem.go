@@ -52,6 +52,7 @@ var narrower = map[string]int{
 	"method_not_allowed":     http.StatusMethodNotAllowed,
 	"unsupported_media_type": http.StatusUnsupportedMediaType,
 	"request_timeout":        http.StatusRequestTimeout,
+	"home_unreachable":       http.StatusBadGateway,
 }
 
 // Errors of this door.

@@ -13,6 +13,7 @@ func (s *Server) register() {
 	s.registerApprovals()
 	s.registerRuns()
 	s.registerJobs()
+	s.registerHomes()
 	s.registerQuestions()
 	s.registerEvents()
 	s.registerWakes()

@@ -111,7 +111,11 @@ func (s *Server) admit(w *response, r *http.Request) (*route, *http.Request, err
 	if err := w.takeBody(to, r); err != nil {
 		return to, r, to.tell(err)
 	}
-	return to, r.WithContext(context.WithValue(r.Context(), callerKey{}, c)), nil
+	ctx := context.WithValue(r.Context(), callerKey{}, c)
+	if to.files {
+		ctx = context.WithValue(ctx, passingKey{}, passingOf(r))
+	}
+	return to, r.WithContext(ctx), nil
 }
 
 // prove finds out who sent a request, and that they may do this.

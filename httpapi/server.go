@@ -87,6 +87,7 @@ type Server struct {
 	keepAlive time.Duration
 
 	inside    *inside
+	far       *http.Client // for what is passed on to other daemons
 	callWaits callWaits
 	tokenUses tokenUses
 
@@ -113,7 +114,7 @@ func New(c Config) (*Server, error) {
 		hosts: hostsOf(c.Hosts), metrics: newMetrics(figures{c.Store, c.Space, c.Log}), patience: usualPatience(), keepAlive: keepAlive,
 		callWaits: callWaits{of: map[string]*callWait{}}, tokenUses: tokenUses{of: map[string]*tokenUse{}},
 	}
-	s.inside = &inside{s}
+	s.inside, s.far = &inside{s}, farHTTP()
 	s.stopping, s.stop = context.WithCancelCause(context.Background())
 	s.api = humago.New(s.mux, humaConfig())
 	s.document = sync.OnceValues(s.api.OpenAPI().YAML)
@@ -141,6 +142,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.stopped = true
 	s.mu.Unlock()
 	s.stop(ErrShutdown)
+	defer s.far.CloseIdleConnections()
 	done := make(chan struct{})
 	go func() {
 		s.working.Wait()
@@ -212,6 +214,7 @@ type route struct {
 	scopes       []token.Scope // who may; nil: whoever has a token
 	open         bool          // without a token
 	jobs         bool          // also with a job's own token, which is good for that job only
+	files        bool          // it needs a job's files: where they lie elsewhere it is passed on
 	status       int           // of success; 0: 200
 	shape        string        // of the body, told to whoever sends another
 	takes                      // what it takes; add fills it in

@@ -15,7 +15,7 @@ import (
 // back to a time before it, by a restore, and the folder is the witness: the command
 // may have run, and is not started again. The job goes on as that launch.
 func (s *Supervisor) adopt(ctx context.Context, j Job) (found bool, err error) {
-	cmd, found, err := lastBegun(j)
+	cmd, found, err := lastBegun(s.conf.Dir, j)
 	if err != nil || !found {
 		return false, err
 	}
@@ -32,8 +32,8 @@ func (s *Supervisor) adopt(ctx context.Context, j Job) (found bool, err error) {
 }
 
 // lastBegun finds the last launch in the job's folder that has begun.
-func lastBegun(j Job) (last Adopt, found bool, err error) {
-	names, err := os.ReadDir(filepath.Join(j.Home, j.ID))
+func lastBegun(dir string, j Job) (last Adopt, found bool, err error) {
+	names, err := os.ReadDir(filepath.Join(dir, j.ID))
 	if errors.Is(err, fs.ErrNotExist) {
 		return last, false, nil
 	}
@@ -45,7 +45,7 @@ func lastBegun(j Job) (last Adopt, found bool, err error) {
 		if err != nil || n <= last.Launch {
 			continue
 		}
-		claim, err := dirOf(j.Home, j.ID, n).begun()
+		claim, err := dirOf(dir, j.ID, n).begun()
 		if err != nil {
 			return last, false, err
 		}

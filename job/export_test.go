@@ -1,6 +1,9 @@
 package job
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // ForceAfter is how long a runner may take beyond the command's patience.
 const ForceAfter = forceAfter
@@ -10,3 +13,6 @@ func (s *Supervisor) SetBeginPatience(d time.Duration) { s.beginPatience = d }
 
 // Wait4Runners waits until the runners that s started are collected.
 func (s *Supervisor) Wait4Runners() { s.runners.Wait() }
+
+// KeepOnce is one round of what [Supervisor.Loop] does for its home.
+func (s *Supervisor) KeepOnce(ctx context.Context) error { return s.keepOnce(ctx) }

@@ -34,6 +34,7 @@ func (s *Supervisor) bringIn(ctx context.Context, id string) error {
 			again, err = s.readLaunch(ctx, j)
 		default:
 			s.forget(j)
+			s.noteDeserted(j)
 			s.poke() // others may wait for its end
 			return nil
 		}

@@ -67,7 +67,7 @@ type Trigger struct {
 type Job struct {
 	ID    string
 	Space string
-	Home  string // the folder below which its launches lie; only its supervisors touch it
+	Home  string // the identity of the [Home] that launches it; only that one's supervisors do
 	Spec  Spec   // without the values of secrets
 	// Secrets are the values of Spec.SecretEnv, kept until the command has begun.
 	Secrets        map[string]string
@@ -138,6 +138,7 @@ func (s Spec) clone() Spec {
 type Tx interface {
 	decision.Tx
 	delivery.AddTx
+	HomeTx
 	// Job reads a job and, in a write transaction, locks it; [ErrNotFound], also for
 	// one that is being cleaned up.
 	Job(id string) (Job, error)

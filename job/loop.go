@@ -2,26 +2,30 @@ package job
 
 import (
 	"context"
+	"sync"
 	"time"
 )
 
 // Loop looks after the home's jobs until ctx ends: it hears from each runner as
-// things happen, and passes over all jobs every second. Jobs go on when it ends.
+// things happen, and passes over all jobs every second. Jobs go on when it ends. With
+// [Config.Home] it registers the home, keeps it by its lease, orphans the jobs of homes
+// that are lost, and gives the home up when it ends.
 func (s *Supervisor) Loop(ctx context.Context) error {
 	if s.misuse != nil {
 		return s.misuse
 	}
 	s.setLooping(true)
 	defer s.setLooping(false)
+	if s.registers() {
+		var keeping sync.WaitGroup
+		keeping.Go(func() { s.keep(ctx) })
+		defer s.leave(context.WithoutCancel(ctx)) // nothing is launched any more by then
+		defer keeping.Wait()
+	}
 	tick := time.NewTicker(passEvery)
 	defer tick.Stop()
 	for {
-		if err := s.pass(ctx, &s.following, func(j Job) { s.hear(ctx, j); s.conf.Alive() }); err != nil && ctx.Err() == nil {
-			s.conf.Log.Error("a pass over the jobs failed; it is tried again", "error", err)
-		}
-		if err := s.sweepCleaned(ctx); err != nil && ctx.Err() == nil {
-			s.conf.Log.Error("cleaned jobs could not be deleted; it is tried again", "error", err)
-		}
+		s.lookAfter(ctx)
 		s.conf.Alive()
 		select {
 		case <-ctx.Done():
@@ -30,6 +34,19 @@ func (s *Supervisor) Loop(ctx context.Context) error {
 		case <-tick.C:
 		case <-s.kick:
 		}
+	}
+}
+
+// lookAfter passes over the jobs once, if the home is ours.
+func (s *Supervisor) lookAfter(ctx context.Context) {
+	if !s.mayPass() {
+		return
+	}
+	if err := s.pass(ctx, &s.following, func(j Job) { s.hear(ctx, j); s.conf.Alive() }); err != nil && ctx.Err() == nil {
+		s.conf.Log.Error("a pass over the jobs failed; it is tried again", "error", err)
+	}
+	if err := s.sweepCleaned(ctx); err != nil && ctx.Err() == nil {
+		s.conf.Log.Error("cleaned jobs could not be deleted; it is tried again", "error", err)
 	}
 }
 

@@ -121,6 +121,9 @@ func (s *Supervisor) create(ctx context.Context, j Job, targets []delivery.Targe
 			if err := s.ownTrigger(tx, j); own && err != nil { // it locks the other job too, before the clock is read
 				return err
 			}
+			if err := s.stay(tx); err != nil {
+				return err
+			}
 			made = true
 			for i := range targets {
 				if err := delivery.Add(tx, &targets[i]); err != nil {
@@ -236,7 +239,7 @@ func (s *Supervisor) prepare(r Starting) (Job, error) {
 		return Job{}, ErrUsage.Say("The job cannot be encoded.").Because(err)
 	}
 	j := Job{
-		ID: s.conf.NewID(id.Job), Space: s.conf.Space, Home: s.conf.Dir, Principal: r.Principal,
+		ID: s.conf.NewID(id.Job), Space: s.conf.Space, Home: s.conf.Home, Principal: r.Principal,
 		IdempotencyKey: r.IdempotencyKey, Request: digest, Spec: spec,
 	}
 	for _, name := range spec.SecretEnv {
@@ -356,6 +359,9 @@ func (s *Supervisor) claim(ctx context.Context, id, token string) (j Job, taken 
 			return err
 		}
 		if due {
+			if err := s.stay(tx); err != nil {
+				return err
+			}
 			cmd = Claim{Token: token, Launcher: self(), Epoch: tx.Epoch()}
 		}
 		if err := put(tx, now, cmd, s.clock(tx)); err != nil {

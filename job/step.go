@@ -57,6 +57,9 @@ type End struct {
 // Abandon ends a queued job that can never be launched.
 type Abandon struct{ Failure string }
 
+// Orphan ends a job whose [Home] is lost, without a word from there.
+type Orphan struct{ Failure string }
+
 // Stop wants the job ended.
 type Stop struct {
 	By        string
@@ -98,6 +101,7 @@ func (Began) command()    {}
 func (Requeue) command()  {}
 func (End) command()      {}
 func (Abandon) command()  {}
+func (Orphan) command()   {}
 func (Stop) command()     {}
 func (Pause) command()    {}
 func (Resume) command()   {}
@@ -130,6 +134,8 @@ func (j Job) Step(cmd Command, now time.Time) (Change, error) {
 		return j.end(cmd, now)
 	case Abandon:
 		return j.abandon(cmd, now)
+	case Orphan:
+		return j.orphan(cmd, now)
 	case Stop:
 		return j.stop(cmd, now)
 	case Pause:
@@ -261,6 +267,15 @@ func (j Job) abandon(cmd Abandon, now time.Time) (Change, error) {
 		return Change{}, j.errState()
 	}
 	return j.ended(End{Status: Cancelled, ExitCode: -1, Failure: cmd.Failure}, now), nil
+}
+
+// orphan asks nothing of the launch: whether it runs on is not known, so one that was to
+// stop is not cancelled either.
+func (j Job) orphan(cmd Orphan, now time.Time) (Change, error) {
+	if j.Status == "" || j.Status.Terminal() {
+		return Change{}, j.errState()
+	}
+	return j.ended(End{Status: Orphaned, ExitCode: -1, Failure: cmd.Failure}, now), nil
 }
 
 func (j Job) stop(cmd Stop, now time.Time) (Change, error) {

@@ -15,7 +15,9 @@ import (
 // Stop ends a job: it is asked to end, killed after killAfter (0: ten seconds), and
 // cancelled once nothing of it runs any more. A queued one is cancelled at once; one
 // that has ended stays as it is. Stop returns the job when it has ended, or with
-// ctx's error while it is still being stopped: that goes on by itself.
+// ctx's error while it is still being stopped: that goes on by itself. A job of another
+// home is stopped by the supervisor there; where that one is away, Stop returns the job
+// with the order, which is carried out once somebody looks after it.
 func (s *Supervisor) Stop(ctx context.Context, id, by string, killAfter time.Duration) (Job, error) {
 	if err := s.may(by); err != nil {
 		return Job{}, err
@@ -30,8 +32,13 @@ func (s *Supervisor) Stop(ctx context.Context, id, by string, killAfter time.Dur
 		return Job{}, err
 	}
 	j, err := s.apply(ctx, id, Stop{By: by, KillAfter: killAfter})
-	if err != nil || j.Status.Terminal() || !s.mine(j) {
+	if err != nil || j.Status.Terminal() {
 		return j, err
+	}
+	if !s.mine(j) {
+		if _, present, err := s.HomeOf(ctx, j); err != nil || !present {
+			return j, err // whoever looks after it next finds the order
+		}
 	}
 	return s.awaitEnd(ctx, j.ID)
 }
@@ -151,6 +158,8 @@ func (f *follower) wait(ctx context.Context, j Job, woken <-chan struct{}) error
 	}
 	var again <-chan time.Time
 	switch {
+	case !f.s.mine(j):
+		again = time.After(passEvery) // its stream says more
 	case f.news == nil:
 		again = time.After(tryAgain)
 	case j.StopBy != "": // so that it is killed in time
@@ -207,7 +216,7 @@ func (f *follower) close() {
 }
 
 // Send writes to a running job's standard input; eof closes it afterwards.
-// [ErrRunState] where it does not run, [ErrNotReached] where its runner does not answer.
+// [ErrRunState] where it does not run, [ErrElsewhere] where it is another home's, [ErrNotReached] where its runner does not answer.
 func (s *Supervisor) Send(ctx context.Context, id string, data []byte, eof bool) error {
 	if len(data) > MaxSend {
 		return ErrUsage.Say("There are %d bytes to send; the limit is %d.", len(data), MaxSend).Hint("Send them in parts.")
@@ -216,10 +225,12 @@ func (s *Supervisor) Send(ctx context.Context, id string, data []byte, eof bool)
 	switch {
 	case err != nil:
 		return err
-	case j.Status != Running:
+	case j.Status.Terminal():
 		return j.errState()
 	case !s.mine(j):
-		return ErrNotReached.Say("Job %s runs under another daemon's home.", id)
+		return s.elsewhere(ctx, j)
+	case j.Status != Running:
+		return j.errState()
 	}
 	err = s.dir(j).ask(ctx, ctlRequest{Op: opSend, Claim: j.Claim, Data: data, EOF: eof})
 	if errors.Is(err, ErrNotReached) {

@@ -28,10 +28,29 @@ const (
 // Config says what a supervisor works with. Store, Dir and Program are required.
 type Config struct {
 	Store txn.Store
-	// Dir is the home of the launches' directories: of jobs of this store and this
+	// Dir is the folder of the launches' directories: of jobs of this store and this
 	// machine alone. What runs there of a job that the store does not know is ended. It
 	// is made where it is missing.
 	Dir string
+	// Home is the identity of this place among all that share the store: the jobs that
+	// are started here carry it, and [Supervisor.Loop] registers it and keeps it by a
+	// lease. It is made once, at random, and kept beside Dir. Default: Dir; that is for a
+	// store which one machine has alone: nothing is registered, and nobody else ends this
+	// home's jobs.
+	Home string
+	// Host names this machine to people. Default: its host name.
+	Host string
+	// URL is how the daemons of other homes reach the one of this, to pass on what needs
+	// its files. Default: they do not.
+	URL string
+	// Version is this program's, told with the home. Default: none.
+	Version string
+	// HomeLease is how long a home counts as held without being renewed; it is renewed
+	// every third of that. Default: 30 s.
+	HomeLease time.Duration
+	// OrphanAfter is how much longer nothing may be heard of another home until its jobs
+	// are orphaned. Default: 1 min.
+	OrphanAfter time.Duration
 	// Program and its first arguments: followed by `job-runner DIR` it calls [Runner].
 	Program []string
 	// Environ gives the launch of a job more variables, such as PLACET_URL and
@@ -70,6 +89,8 @@ func (c Config) Validate() error {
 		return ErrUsage.Say("job.Config.Dir is %q; it has to be an absolute path.", c.Dir)
 	case len(c.Program) == 0:
 		return ErrUsage.Say("job.Config.Program is missing.").Hint("Set it to the path of placet.")
+	case c.HomeLease < 0 || c.OrphanAfter < 0:
+		return ErrUsage.Say("A time of job.Config is negative.").Hint("0 means its default.")
 	case c.LogLimit < 0 || c.MaxEventBytes < 0 || c.MaxOutputs < 0:
 		return ErrUsage.Say("A limit of job.Config is negative.").Hint("0 means its default.")
 	}
@@ -90,6 +111,9 @@ type Supervisor struct {
 	passing   map[string]bool      // jobs that a pass is still at
 	followed  map[string]bool      // claims
 	stops     map[string]stopOrder // by claim
+	held      Home                 // as it was last registered; zero: it is not
+	gaps      int                  // how often it was held anew
+	deserted  map[string]bool      // jobs that were orphaned while their launch ran on
 	kick      chan struct{}
 	looping   bool
 	runners   sync.WaitGroup // their collecting
@@ -104,9 +128,21 @@ type Supervisor struct {
 func NewSupervisor(c Config) *Supervisor {
 	s := &Supervisor{
 		misuse: c.Validate(), beginPatience: beginPatience, base: safeBase(os.Environ()), kick: make(chan struct{}, 1),
-		busy: map[string]turn{}, passing: map[string]bool{}, followed: map[string]bool{}, stops: map[string]stopOrder{},
+		busy: map[string]turn{}, passing: map[string]bool{}, followed: map[string]bool{}, stops: map[string]stopOrder{}, deserted: map[string]bool{},
 	}
 	c.Dir = filepath.Clean(c.Dir)
+	if c.Home == "" {
+		c.Home = c.Dir
+	}
+	if c.Host == "" {
+		c.Host, _ = os.Hostname()
+	}
+	if c.HomeLease == 0 {
+		c.HomeLease = DefaultHomeLease
+	}
+	if c.OrphanAfter == 0 {
+		c.OrphanAfter = DefaultOrphanAfter
+	}
 	if c.NewID == nil {
 		c.NewID = id.New
 	}
@@ -158,10 +194,10 @@ func (s *Supervisor) update(ctx context.Context, fn func(Tx) error) error {
 	return event.Update(ctx, s.conf.Store, s.conf.Observer, fn)
 }
 
-func (s *Supervisor) dir(j Job) launchDir { return dirOf(j.Home, j.ID, j.Launches) }
+func (s *Supervisor) dir(j Job) launchDir { return dirOf(s.conf.Dir, j.ID, j.Launches) }
 
 // mine reports whether the job's launches lie in this supervisor's home.
-func (s *Supervisor) mine(j Job) bool { return j.Home == s.conf.Dir }
+func (s *Supervisor) mine(j Job) bool { return j.Home == s.conf.Home }
 
 // apply judges a command on the job as it stands and returns the job afterwards.
 func (s *Supervisor) apply(ctx context.Context, id string, cmd Command) (Job, error) {
@@ -315,7 +351,7 @@ func (s *Supervisor) pass(ctx context.Context, slow *sync.WaitGroup, launched fu
 func (s *Supervisor) toDo(ctx context.Context, after string) (js []Job, last string, err error) {
 	err = txn.View(ctx, s.conf.Store, func(tx Tx) error {
 		js, last = nil, ""
-		all, err := tx.ActiveJobs(s.conf.Dir, after, atOnce)
+		all, err := tx.ActiveJobs(s.conf.Home, after, atOnce)
 		if err != nil {
 			return err
 		}

@@ -37,7 +37,7 @@ const MaxTail = 1 << 20
 
 // Tail reads what a job has printed, secrets masked. Read from offset 0 and go on
 // from Next: every byte comes once. [ErrOutputGone] where the job began and what it
-// printed is not there any more.
+// printed is not there any more; [ErrElsewhere] where it lies in another home.
 func (s *Supervisor) Tail(ctx context.Context, id string, q Tailing) (Tail, error) {
 	if s.misuse != nil {
 		return Tail{}, s.misuse
@@ -62,6 +62,9 @@ func (s *Supervisor) Tail(ctx context.Context, id string, q Tailing) (Tail, erro
 		j, err := read(ctx, id)
 		if err != nil {
 			return Tail{}, err
+		}
+		if j.Launches > 0 && !s.mine(j) {
+			return Tail{Next: q.Offset}, s.elsewhere(ctx, j)
 		}
 		t, err := s.piece(j, name, q)
 		if err != nil || len(t.Data) > 0 || t.End || !q.Follow {

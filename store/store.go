@@ -122,6 +122,7 @@ type Rows interface {
 	UpdateJob(prev, next job.Job) error
 	// DeleteJob deletes up to limit rows below a job that is being deleted, at last its own.
 	DeleteJob(id string, limit int) (int, error)
+	HomeRows
 	InsertTombstone(h event.Head, space, by string) error
 	// Tombstone is where a stream ended that was cleaned up; found is false if it was not.
 	Tombstone(stream string) (h event.Head, found bool, err error)

@@ -145,6 +145,9 @@ func (a *app) lookStore(ctx context.Context, f *findings, conf *config.Config) {
 	if err := lookDeliveries(ctx, f, st); err != nil {
 		f.failed("deliveries", err)
 	}
+	if err := a.lookHomes(ctx, f, st); err != nil {
+		f.failed("homes", err)
+	}
 }
 
 func lookReport(f *findings, r place.Report) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -118,7 +119,12 @@ func questionsOf(ctx context.Context, d reached, js []httpapi.Job) (map[string][
 }
 
 func (a *app) tableOfJobs(js []httpapi.Job, asked map[string][]httpapi.Question, now time.Time) {
-	t := a.table("id", "status", "since", "name", "")
+	names := []string{"id", "status", "since", "name", ""}
+	away := slices.ContainsFunc(js, func(j httpapi.Job) bool { return j.HomeID != "" })
+	if away {
+		names = slices.Insert(names, 3, "host")
+	}
+	t := a.table(names...)
 	var waiting []asking
 	for _, j := range js {
 		name := j.Name
@@ -126,13 +132,28 @@ func (a *app) tableOfJobs(js []httpapi.Job, asked map[string][]httpapi.Question,
 			name = commandLine(j)
 		}
 		name = startOf(a.mask.Text(name), 24)
-		t.row(j.JobID, string(j.Status), ago(now, since(j)), name, a.mask.Text(jobWords(j, asked[j.JobID])))
+		cells := []string{j.JobID, string(j.Status), ago(now, since(j)), name, a.mask.Text(jobWords(j, asked[j.JobID]))}
+		if away {
+			cells = slices.Insert(cells, 3, hostOf(j))
+		}
+		t.row(cells...)
 		for _, q := range asked[j.JobID] {
 			waiting = append(waiting, asking{name, q})
 		}
 	}
 	t.print()
 	a.sayWaiting(waiting)
+}
+
+// hostOf is where a job is looked after, in a list of several homes'.
+func hostOf(j httpapi.Job) string {
+	switch {
+	case j.HomeID == "":
+		return "here"
+	case j.Host == "":
+		return "?"
+	}
+	return j.Host
 }
 
 // asking is a question with the name of its job.

@@ -2,7 +2,9 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"github.com/placet-dev/placet/decision"
@@ -50,6 +52,7 @@ func (a *app) sayJob(j httpapi.Job) {
 		{"command", p.foreign(commandLine(j))},
 		{"in", p.foreign(j.Cwd)},
 		{"tags", p.foreign(strings.Join(j.Tags, ", "))},
+		{"belongs to", p.foreign(belongsTo(j))},
 		{"started by", own(j.Principal)},
 		{"created", own(j.CreatedAt)},
 		{"paused", own(paused)},
@@ -63,6 +66,15 @@ func (a *app) sayJob(j httpapi.Job) {
 		{"done", own(bar(j))},
 		{"progress", p.document(string(j.Progress))},
 	})
+}
+
+// belongsTo is the machine that a job belongs to, where that is another than the one that was
+// asked.
+func belongsTo(j httpapi.Job) string {
+	if j.HomeID == "" {
+		return ""
+	}
+	return strings.TrimSpace(j.Host + " (home " + j.HomeID + ")")
 }
 
 // commandLine is a job's command as a shell would take it.
@@ -84,7 +96,49 @@ func (a *app) showJob(ctx context.Context, st *store.Store, jobID string) error 
 		return err
 	}
 	j, err := readJob(ctx, st, jobID)
-	return a.tellJob(httpapi.JobObject(j), err)
+	if err != nil {
+		return err
+	}
+	o := httpapi.JobObject(j)
+	if o.HomeID, o.Host, err = a.placeOf(ctx, st, j); err != nil {
+		return err
+	}
+	return a.tellJob(o, nil)
+}
+
+// placeOf is the home of a job that is not this machine's; empty: it is.
+func (a *app) placeOf(ctx context.Context, st *store.Store, j job.Job) (home, host string, err error) {
+	ours, err := a.ourHome()
+	if err != nil || ours == j.Home {
+		return "", "", err
+	}
+	err = txn.View(ctx, st, func(tx job.Tx) error {
+		home, host = "", ""
+		h, err := tx.Home(j.Home)
+		if errors.Is(err, job.ErrNotFound) {
+			return nil
+		}
+		home, host = j.Home, h.Host
+		return err
+	})
+	return home, host, err
+}
+
+// ourHome is the id of this machine's home on the store; empty: it has none.
+func (a *app) ourHome() (string, error) {
+	p, err := a.place()
+	if err != nil {
+		return "", err
+	}
+	h, err := daemon.HomeOf(p)
+	if err != nil {
+		return "", err
+	}
+	id, err := h.FindID()
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	return id, err
 }
 
 func readJob(ctx context.Context, st *store.Store, jobID string) (j job.Job, err error) {
@@ -107,7 +161,14 @@ func (a *app) takeIn(ctx context.Context, st *store.Store, jobID string) error {
 		return err
 	}
 	h, err := daemon.HomeOf(p)
-	if err != nil || h.Served() || h.JobsDir() != j.Home {
+	if err != nil || h.Served() {
+		return err
+	}
+	home, err := h.FindID()
+	if errors.Is(err, fs.ErrNotExist) {
+		home, err = h.JobsDir(), nil // so jobs of before homes had ids are known
+	}
+	if err != nil || home != j.Home && h.JobsDir() != j.Home {
 		return err
 	}
 	mine, err := a.write(ctx)
@@ -116,7 +177,7 @@ func (a *app) takeIn(ctx context.Context, st *store.Store, jobID string) error {
 		return nil
 	}
 	defer mine.Close()
-	s := job.NewSupervisor(job.Config{Store: mine, Dir: h.JobsDir(), Program: []string{program()}, Log: a.logger()})
+	s := job.NewSupervisor(job.Config{Store: mine, Dir: h.JobsDir(), Home: j.Home, Program: []string{program()}, Log: a.logger()})
 	_, err = s.Get(ctx, jobID)
 	return err
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/placet-dev/placet/fault"
 	"github.com/placet-dev/placet/internal/daemon"
+	"github.com/placet-dev/placet/job"
 )
 
 type serveCommand struct {
@@ -19,6 +20,9 @@ type serveCommand struct {
 	mayOwn   bool
 	private  bool
 	http     bool
+
+	advertise   string
+	orphanAfter time.Duration
 }
 
 func newServeCommand(a *app) *cobra.Command {
@@ -39,6 +43,9 @@ see placet token create.`,
 			if s.grantTTL <= 0 {
 				return use("--grant-ttl has to be longer than nothing: a yes could never be used.", "Write it like --grant-ttl 90m.")
 			}
+			if s.orphanAfter <= 0 {
+				return use("--orphan-after has to be longer than nothing: a machine that is only slow would lose its jobs.", "Write it like --orphan-after 10m.")
+			}
 			return nil
 		},
 		RunE: func(c *cobra.Command, _ []string) error { return s.run(c.Context()) },
@@ -47,6 +54,8 @@ see placet token create.`,
 	f.StringVar(&s.listen, "listen", daemon.DefaultListen, "`ADDRESS` to listen on; beyond loopback put TLS in front of it")
 	f.StringSliceVar(&s.hosts, "host", nil, "further `NAME:PORT` that it goes by; requests for other names are refused")
 	f.DurationVar(&s.grantTTL, "grant-ttl", daemon.DefaultGrantTTL, "how long a yes to what the daemon runs may stay unused, a `TIME` such as 90m")
+	f.StringVar(&s.advertise, "advertise", "", "`URL` at which the daemons of other machines on this store reach this one, to pass on what needs the files of its jobs")
+	f.DurationVar(&s.orphanAfter, "orphan-after", job.DefaultOrphanAfter, "how long after its lease ended the jobs of another machine are orphaned, a `TIME` such as 10m")
 	f.BoolVar(&s.private, "wake-private", false, "let webhooks go to private addresses, such as 10.0.0.7")
 	f.BoolVar(&s.http, "wake-http", false, "let webhooks go to http:// addresses beyond this machine")
 	f.BoolVar(&s.mayOwn, "may-own", false, "let principals decide what they asked for themselves")
@@ -73,7 +82,7 @@ func (s *serveCommand) run(ctx context.Context) error {
 		s.note("No configuration was found, so there are no tools: run placet init, or give --config FILE.")
 	}
 	return daemon.Serve(ctx, daemon.Config{
-		DB: p, Conf: conf, Listen: s.listen, Hosts: s.hosts, GrantTTL: s.grantTTL, MayOwn: s.mayOwn, WakePrivate: s.private, WakeHTTP: s.http, Principal: principal(),
+		DB: p, Conf: conf, Listen: s.listen, Hosts: s.hosts, GrantTTL: s.grantTTL, MayOwn: s.mayOwn, WakePrivate: s.private, WakeHTTP: s.http, Advertise: s.advertise, OrphanAfter: s.orphanAfter, Principal: principal(),
 		Version: buildVersion().Version, Program: []string{program}, Ready: s.told, Log: s.logger(),
 	})
 }

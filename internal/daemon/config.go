@@ -3,6 +3,7 @@ package daemon
 import (
 	"log/slog"
 	"net"
+	"net/url"
 	"time"
 
 	"github.com/placet-dev/placet/call"
@@ -41,6 +42,12 @@ type Config struct {
 	Program []string
 	// WakePrivate lets webhooks go to private addresses, WakeHTTP without TLS.
 	WakePrivate, WakeHTTP bool
+	// Advertise is the URL at which the daemons of other machines on the same store reach
+	// this one. Default: none; what needs a job's files is asked for here then.
+	Advertise string
+	// OrphanAfter is how long after its lease has ended the jobs of another machine's
+	// daemon are orphaned. Default: job.DefaultOrphanAfter.
+	OrphanAfter time.Duration
 	// Every is how often it sweeps and looks for work. Default: 5 s.
 	Every time.Duration
 	// Drain bounds how long it waits for what has begun when it is told to stop; what
@@ -98,8 +105,26 @@ func (c Config) checked() (Config, error) {
 	if c.Every < 0 || c.Drain < 0 {
 		return c, call.ErrUsage.Say("A daemon cannot look every %s, or stop within %s.", c.Every, c.Drain)
 	}
+	if c.OrphanAfter < 0 {
+		return c, call.ErrUsage.Say("Jobs cannot be orphaned %s after their machine was lost.", c.OrphanAfter)
+	}
+	if _, err := advertised(c.Advertise); err != nil {
+		return c, err
+	}
 	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
 		return c, call.ErrUsage.Say("%q is no address to listen on.", c.Listen).Hint("Write it like %s.", DefaultListen)
 	}
 	return c, nil
+}
+
+// advertised is the host of the URL that other daemons are told; empty: they are told none.
+func advertised(address string) (host string, err error) {
+	if address == "" {
+		return "", nil
+	}
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.Path != "" || u.RawQuery != "" || u.Fragment != "" {
+		return "", call.ErrUsage.Say("%q is no address that other daemons can be told.", address).Hint("Write it like https://build-7.internal:7420, with nothing behind the host.")
+	}
+	return u.Host, nil
 }

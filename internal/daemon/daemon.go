@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -117,7 +118,7 @@ func newDaemon(ctx context.Context, c Config, h Home, st *store.Store) (*daemon,
 	}
 	d.makeLoops()
 	d.makeDispatcher(hear)
-	if err := errors.Join(d.makeJobs(hear), d.makeAPI(home, hear)); err != nil {
+	if err := errors.Join(d.makeJobs(hear), d.makeAPI(home, hear), d.hold(ctx)); err != nil {
 		d.hangUp()
 		return nil, err
 	}
@@ -136,7 +137,7 @@ func (d *daemon) hangUp() {
 
 // warnings are what whoever starts the daemon should know.
 func (d *daemon) warnings() (all []string) {
-	for _, w := range []string{d.writes.warning(), d.killsJobs()} {
+	for _, w := range []string{d.writes.warning(), d.killsJobs(), d.tellsTokens()} {
 		if w != "" {
 			all = append(all, w)
 		}
@@ -161,6 +162,18 @@ func (d *daemon) lookOver(ctx context.Context) []string {
 		return []string{"The server could not be looked over: " + fault.From(err).Message + " placet db check tries again."}
 	}
 	return slices.Concat(r.Problems, r.Warnings)
+}
+
+// tellsTokens warns where other daemons would send tokens to this one unencrypted.
+func (d *daemon) tellsTokens() string {
+	u, err := url.Parse(d.c.Advertise)
+	if err != nil || u.Scheme != "http" {
+		return ""
+	}
+	if ip := net.ParseIP(u.Hostname()); ip != nil && ip.IsLoopback() || u.Hostname() == "localhost" {
+		return ""
+	}
+	return fmt.Sprintf("Other daemons send tokens to %s unencrypted: put TLS in front of this one, and advertise an https:// address.", d.c.Advertise)
 }
 
 func (d *daemon) makeEngines(hear event.Observer) error {
@@ -199,7 +212,7 @@ func (d *daemon) makeLoops() {
 // passOfJobs is how often the loop over jobs comes round.
 const passOfJobs = time.Second
 
-func (d *daemon) makeJobs(hear event.Observer) error {
+func (d *daemon) makeJobs(hear event.Observer) (err error) {
 	if d.c.Program == nil {
 		return nil
 	}
@@ -207,9 +220,27 @@ func (d *daemon) makeJobs(hear event.Observer) error {
 	d.pulses = append(d.pulses, d.jobbing)
 	c := job.Config{
 		Store: d.st, Dir: d.home.JobsDir(), Program: d.c.Program, Environ: d.environ, Channels: d.channels, Observer: hear, Alive: d.jobbing.beat, Log: d.c.Log,
+		URL: d.c.Advertise, Version: d.c.Version, OrphanAfter: d.c.OrphanAfter,
+	}
+	if c.Home, err = d.home.ID(); err != nil {
+		return err
 	}
 	d.jobs = job.NewSupervisor(c)
 	return c.Validate()
+}
+
+// hold registers the home before anybody is told that the daemon serves. A store that takes
+// no writes is served nevertheless; a home that another machine has is not.
+func (d *daemon) hold(ctx context.Context) error {
+	if d.jobs == nil {
+		return nil
+	}
+	err := d.jobs.Hold(ctx)
+	if err != nil && !errors.Is(err, job.ErrHomeTaken) {
+		d.c.Log.Error("the home is not held, so no jobs are looked after; it is tried again", "error", err)
+		return nil
+	}
+	return err
 }
 
 // environ gives a job the way to ask: a token that is good for this job only, and for
@@ -299,6 +330,9 @@ func (d *daemon) hosts() []string {
 		for _, name := range []string{"localhost", "127.0.0.1", "[::1]"} {
 			hosts = append(hosts, fmt.Sprintf("%s:%d", name, a.Port))
 		}
+	}
+	if name, err := advertised(d.c.Advertise); err == nil && name != "" {
+		hosts = append(hosts, name)
 	}
 	if name, port, err := net.SplitHostPort(d.c.Listen); err == nil && name != "" && port != "0" {
 		hosts = append(hosts, d.c.Listen)

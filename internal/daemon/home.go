@@ -16,6 +16,7 @@ import (
 
 	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/fault"
+	"github.com/placet-dev/placet/internal/id"
 	"github.com/placet-dev/placet/internal/place"
 	"github.com/placet-dev/placet/store"
 	"github.com/placet-dev/placet/token"
@@ -85,6 +86,32 @@ func (h Home) AgentTokenFile() string { return h.begin + "agent-token" }
 
 // JobsDir is where jobs work.
 func (h Home) JobsDir() string { return h.begin + "jobs" }
+
+// idFile has the id by which the home is told from those of other machines.
+func (h Home) idFile() string { return h.begin + "home-id" }
+
+// FindID is the home's id; fs.ErrNotExist where no daemon has served here yet.
+func (h Home) FindID() (string, error) {
+	s, err := readPrivate(h.idFile())
+	if err == nil && !id.Has(id.Home, s) {
+		err = fault.New(fault.Invalid, "The file %s does not have the id of a home.", h.idFile()).
+			Hint("Restore it from a backup. Without it, delete it: the jobs that were started here then count as another home's, and are orphaned.")
+	}
+	return s, err
+}
+
+// ID is the home's id. It is made the first time, at random, and never changes: two
+// machines may have homes of the same path.
+func (h Home) ID() (string, error) {
+	s, err := h.FindID()
+	if !errors.Is(err, fs.ErrNotExist) {
+		return s, err
+	}
+	if err := makePrivate(h.idFile(), []byte(id.New(id.Home)+"\n")); err != nil && !errors.Is(err, fs.ErrExist) {
+		return "", fmt.Errorf("write the id of the home of %s: %w", h.store, err)
+	}
+	return h.FindID()
+}
 
 // ErrServed: another daemon has the store.
 var ErrServed = fault.Sentinel(fault.Conflict, "already_served", "Another placet serve has this store.")
@@ -200,16 +227,43 @@ func (h Home) tell(f Found) error {
 
 // writePrivate replaces a file by a whole one that only its owner reads.
 func writePrivate(path string, b []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".placet-*") // 0600
+	name, err := private(filepath.Dir(path), b)
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(b)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+	defer os.Remove(name)
+	return os.Rename(name, path)
+}
+
+// makePrivate makes such a file, durably, where there is none: fs.ErrExist.
+func makePrivate(path string, b []byte) error {
+	dir := filepath.Dir(path)
+	name, err := private(dir, b)
+	if err != nil {
 		return err
 	}
-	return os.Rename(f.Name(), path)
+	defer os.Remove(name)
+	if err := os.Link(name, path); err != nil {
+		return err
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// private writes a whole file of another name, for its place to be taken by it.
+func private(dir string, b []byte) (name string, err error) {
+	f, err := os.CreateTemp(dir, ".placet-*") // 0600
+	if err != nil {
+		return "", err
+	}
+	_, err = f.Write(b)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		os.Remove(f.Name())
+	}
+	return f.Name(), err
 }
 
 // Token reads the home's admin token. A file that others can read is refused.

@@ -21,6 +21,7 @@ const (
 	Delivery = "dlv_"
 	Token    = "tok_"
 	Event    = "evt_"
+	Home     = "hom_"
 )
 
 // New makes an id: prefix and a new UUIDv7 from the system's generator.

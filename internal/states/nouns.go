@@ -392,6 +392,7 @@ func jobs(m meanings) machine[job.Job] {
 			{"its time limit passed", end(job.TimedOut), noon},
 			{"its runner ended it", end(job.Cancelled), noon},
 			{"its runner is lost", end(job.Orphaned), noon},
+			{"its machine is lost", job.Orphan{Failure: "why"}, noon},
 			{"what it waited for ended otherwise", job.Abandon{Failure: "why"}, noon},
 			{"somebody stops it", stop, noon},
 			{"the store went back: a launch is in its folder", job.Adopt{Token: token, Launch: 1, Note: "The store went back."}, noon},

@@ -97,6 +97,7 @@ func Run(t *testing.T, b Backend) {
 		{"Daemon's work", daemonsWork},
 		{"Jobs", jobs},
 		{"Questions", questions},
+		{"Homes", homes},
 		{"Tokens", tokens},
 		{"Targets", targets},
 		{"Deliveries", deliveries},
