@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -32,10 +33,12 @@ type member struct {
 	proxy *pgtest.Proxy
 	log   *logs
 
-	mu   sync.Mutex
-	at   endpoint // the last that was told; the process behind it may be gone
-	cmd  *exec.Cmd
-	dead chan struct{} // closed when the present process has ended
+	mu      sync.Mutex
+	at      endpoint // the last that was told; the process behind it may be gone
+	cmd     *exec.Cmd
+	dead    chan struct{} // closed when the present process has ended
+	killing bool          // the present process is to end
+	strange []string      // how those ended that nobody killed
 }
 
 // logs is what a daemon's processes said, one after the other.
@@ -89,7 +92,7 @@ func (m *member) start() error {
 	}
 	dead := make(chan struct{})
 	m.mu.Lock()
-	m.cmd, m.dead = cmd, dead
+	m.cmd, m.dead, m.killing = cmd, dead, false
 	m.mu.Unlock()
 	line, err := bufio.NewReader(out).ReadBytes('\n')
 	if err != nil {
@@ -100,9 +103,26 @@ func (m *member) start() error {
 	go func() {
 		_, _ = io.Copy(io.Discard, out)
 		_ = cmd.Wait()
+		m.gone(cmd)
 		close(dead)
 	}()
 	return m.found(line)
+}
+
+// gone notes how a process ended that nobody killed while it served.
+func (m *member) gone(cmd *exec.Cmd) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.killing {
+		m.strange = append(m.strange, fmt.Sprintf("daemon %d ended by itself (%s): %s", m.n, cmd.ProcessState, m.log.last(2000)))
+	}
+}
+
+// strangeEnds tells how processes ended that nobody killed.
+func (m *member) strangeEnds() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.strange)
 }
 
 // found takes in what a daemon told when it was ready.
@@ -150,6 +170,9 @@ func (m *member) kill() {
 	if p == nil {
 		return
 	}
+	m.mu.Lock()
+	m.killing = true
+	m.mu.Unlock()
 	_ = p.Kill()
 	<-dead
 }

@@ -135,7 +135,7 @@ func (m *member) heal() {
 // restart lets the server go down and come back every so often, under all daemons.
 func restart(ctx context.Context, s *sim, rnd *rand.Rand) {
 	for {
-		after(ctx, some(rnd, 10*time.Second, 40*time.Second))
+		after(ctx, some(rnd, 3*time.Second, 12*time.Second))
 		if ctx.Err() != nil {
 			return
 		}

@@ -18,6 +18,12 @@ import (
 	"github.com/placet-dev/placet/store/storetest"
 )
 
+// Names of the environment that make simulations last, and begin with a seed that is known.
+const (
+	lastsVariable = "PLACET_SIMULATE"
+	seedVariable  = "PLACET_SIMULATE_SEED"
+)
+
 // plan says how much is simulated.
 type plan struct {
 	seed     uint64
@@ -34,6 +40,7 @@ func (p plan) of(actor uint64) *rand.Rand { return rand.New(rand.NewPCG(p.seed, 
 // looks at what came of it.
 func simulate(t *testing.T, p plan) {
 	t.Helper()
+	t.Logf("%s=%d repeats its choices", seedVariable, p.seed)
 	w := newWorld(t, p.daemons)
 	s := newSim(w, p.seed)
 	from := s.addTargets()
@@ -128,6 +135,9 @@ func (s *sim) judge(t *testing.T, from int64, m stored) {
 	all := slices.Concat(checkWitness(lines, m), checkRepeats(m), checkTold(ops, m), checkDense(m), checkDue(from, m), arrived, checkCalls(s.calls, s.ends, m), judgeHistory(ops, os.TempDir()))
 	for _, f := range s.fol {
 		all = append(all, checkFollowed(f.name, f.sights(), m)...)
+	}
+	for _, m := range s.w.members {
+		all = append(all, m.strangeEnds()...)
 	}
 	for _, what := range all {
 		s.problem(what)

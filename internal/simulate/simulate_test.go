@@ -33,25 +33,14 @@ func TestOneCall(t *testing.T) {
 	}
 }
 
-// Names of the environment that make a simulation last, and repeat one.
-const (
-	lastsVariable = "PLACET_SIMULATE"
-	seedVariable  = "PLACET_SIMULATE_SEED"
-)
-
+// Three daemons, while processes are killed and networks fail. For long, it is one such
+// world after the other, each with the next seed, in which the server goes down as well.
 func TestSimulate(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes half a minute")
 	}
 	t.Parallel()
-	p := plan{seed: rand.Uint64(), daemons: 3, clients: 4, lasts: 10 * time.Second}
-	if text := os.Getenv(lastsVariable); text != "" {
-		d, err := time.ParseDuration(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p.lasts, p.restarts = d, true
-	}
+	p := plan{seed: rand.Uint64() >> 16, daemons: 3, clients: 4, lasts: 10 * time.Second}
 	if text := os.Getenv(seedVariable); text != "" {
 		seed, err := strconv.ParseUint(text, 10, 64)
 		if err != nil {
@@ -59,6 +48,17 @@ func TestSimulate(t *testing.T) {
 		}
 		p.seed = seed
 	}
-	t.Logf("%s=%d", seedVariable, p.seed)
-	simulate(t, p)
+	text := os.Getenv(lastsVariable)
+	if text == "" {
+		simulate(t, p)
+		return
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.lasts, p.restarts = 20*time.Second, true
+	for end := time.Now().Add(d); time.Now().Before(end); p.seed++ {
+		t.Run(strconv.FormatUint(p.seed, 10), func(t *testing.T) { simulate(t, p) })
+	}
 }
