@@ -145,7 +145,7 @@ func (c *client) decide(ctx context.Context, a asked, yes bool) output {
 		one, stop := c.brief(ctx)
 		defer stop()
 		o, err := c.anywhere(who, c.rnd).Decide(one, a.id, d)
-		return told(c.expect("decide", err), err, standingOf(o.Object))
+		return told(a.id, c.expect("decide", err), err, standingOf(o.Object))
 	})
 }
 
@@ -158,7 +158,7 @@ func (c *client) withdraw(ctx context.Context) {
 		one, stop := c.brief(ctx)
 		defer stop()
 		o, err := c.anywhere("bot", c.rnd).Withdraw(one, a.id, httpapi.Note{})
-		return told(c.expect("withdraw", err), err, standingOf(o))
+		return told(a.id, c.expect("withdraw", err), err, standingOf(o))
 	})
 }
 
@@ -176,7 +176,7 @@ func (c *client) withdrawCall(ctx context.Context) {
 		if is == well && o.ApprovalID != a.id {
 			return output{} // it waited for another one by then
 		}
-		return told(is, err, standing{})
+		return told(a.id, is, err, standing{})
 	})
 }
 
@@ -189,7 +189,7 @@ func (c *client) readApproval(ctx context.Context) {
 		one, stop := c.brief(ctx)
 		defer stop()
 		o, err := c.anywhere("ana", c.rnd).GetApproval(one, a.id)
-		return told(c.expect("read an approval", err), err, standingOf(o))
+		return told(a.id, c.expect("read an approval", err), err, standingOf(o))
 	})
 }
 
@@ -287,7 +287,7 @@ func (c *client) resolve(ctx context.Context, a asked) output {
 		one, stop := c.brief(ctx)
 		defer stop()
 		q, err := c.anywhere(who, c.rnd).Resolve(one, a.owner, a.id, httpapi.Resolving{Choice: choice, By: in.by})
-		return told(c.expect("resolve", err), err, questionStands(q))
+		return told(a.id, c.expect("resolve", err), err, questionStands(q))
 	})
 }
 
@@ -300,7 +300,7 @@ func (c *client) withdrawQuestion(ctx context.Context) {
 		one, stop := c.brief(ctx)
 		defer stop()
 		q, err := c.anywhere("bot", c.rnd).WithdrawQuestion(one, a.owner, a.id, httpapi.Note{})
-		return told(c.expect("withdraw a question", err), err, questionStands(q))
+		return told(a.id, c.expect("withdraw a question", err), err, questionStands(q))
 	})
 }
 
@@ -313,7 +313,7 @@ func (c *client) readQuestion(ctx context.Context) {
 		one, stop := c.brief(ctx)
 		defer stop()
 		q, err := c.anywhere("cy", c.rnd).GetQuestion(one, a.id)
-		return told(c.expect("read a question", err), err, questionStands(q))
+		return told(a.id, c.expect("read a question", err), err, questionStands(q))
 	})
 }
 

@@ -77,7 +77,6 @@ type follower struct {
 	seen   []sight
 	cursor event.Cursor
 	grew   chan struct{} // closed and made anew as it sees more
-	faults findings
 }
 
 func newFollower(name string) *follower { return &follower{name: name, grew: make(chan struct{})} }

@@ -135,10 +135,11 @@ func wordOf(is sort, err error) string {
 	return fault.From(err).Reason
 }
 
-// told is what an answer about a decision says.
-func told(is sort, err error, stands standing) output {
+// told is what an answer says about a decision. A refusal may be about another one: a call
+// waits for one after the other.
+func told(id string, is sort, err error, stands standing) output {
 	if is == refusal {
-		if st, ok := decision.StandingOf(err); ok {
+		if st, ok := decision.StandingOf(err); ok && st.ApprovalID+st.DecisionID == id {
 			return output{refused: true, stands: standing{st.Status, st.Choice, st.By}}
 		}
 		return output{refused: true}
