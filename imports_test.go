@@ -35,9 +35,9 @@ var law = map[string]string{
 	"flow":                       "fault canon txn event tool request policy decision call run internal/id internal/process",
 	"store":                      "fault canon txn event tool request policy decision call run delivery job token internal/id",
 	"store/storetest":            "fault canon txn event tool request policy decision call run delivery job token store internal/id internal/process",
-	"store/postgres":             "fault canon txn event tool request policy decision call run delivery job token store store/sqlrows internal/id internal/migrate",
+	"store/postgres":             "fault canon txn event tool request policy decision call run delivery job token store store/sqlrows internal/id internal/migrate internal/whole",
 	"store/sqlrows":              "fault canon txn event tool request policy decision call run delivery job token store",
-	"store/sqlite":               "fault canon txn event tool request policy decision call run delivery job token store store/sqlrows internal/id internal/migrate",
+	"store/sqlite":               "fault canon txn event tool request policy decision call run delivery job token store store/sqlrows internal/id internal/migrate internal/whole",
 	"delivery":                   "fault canon txn event internal/id",
 	"job":                        "fault canon txn event decision delivery internal/id internal/process",
 	"httpapi":                    "fault canon txn event tool request policy decision call run delivery job token internal/id internal/display",
@@ -58,7 +58,8 @@ var law = map[string]string{
 	"internal/pgtest":            "",
 	"internal/pgtest/cmd/withpg": "internal/pgtest",
 	"internal/place":             "fault store store/sqlite store/postgres",
-	"internal/dbcopy":            "fault internal/place store store/sqlite store/postgres",
+	"internal/whole":             "fault txn",
+	"internal/dbcopy":            "fault txn event internal/place internal/whole store/sqlite store/postgres",
 	"internal/simulate":          "*",
 }
 

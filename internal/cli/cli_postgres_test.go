@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -282,6 +283,12 @@ func TestCopyToPostgresAndBack(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &copied); err != nil || code != 0 || copied.Epoch != 2 || copied.Rows == 0 || len(copied.Tables) == 0 {
 		t.Fatalf("exit code %d: %s%s", code, out, errs)
 	}
+	d := w.serveIn("elsewhere") // which this home does not know
+	mustContain(t, w.must(1, "home", "db", "copy", w.url, filepath.Join(w.dir, "no.db"), "--yes"), "is open elsewhere: process "+strconv.Itoa(d.cmd.Process.Pid)+" on ")
+	if err := d.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	_ = d.cmd.Wait() // what it exits with is another test's
 	w.must(0, "home", "verify")
 	w.must(4, "home", "resume", p.ApprovalID) // a yes of the earlier life needs a new one
 	mustContain(t, w.must(1, "home", "db", "copy", from.db(), w.url, "--yes"), "Nothing was")

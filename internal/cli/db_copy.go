@@ -12,24 +12,32 @@ import (
 )
 
 func newDBCopyCommand(a *app) *cobra.Command {
-	var yes bool
+	var yes, retire bool
 	c := &cobra.Command{
 		Use:   "copy FROM TO",
 		Short: "Copy a whole store to another place, such as from SQLite to PostgreSQL",
 		Long: `Copies everything in the store FROM to the place TO, which has no store yet. Each is
 the path of a SQLite file or the URL of a PostgreSQL database; --db and PLACET_DB play no
-part. No daemon may serve either. FROM stays as it is: use it no more, since what waits
-in both could be decided in both. A yes that was given and not used needs a new one in
-the copy, except for tools that declare idempotency.`,
-		Example: `  placet db copy ~/.placet/placet.db postgres://placet@db.internal/placet`,
-		Args:    twoArgs("FROM", "TO"),
-		RunE:    func(c *cobra.Command, args []string) error { return a.copyStore(c.Context(), args[0], args[1], yes) },
+part. No daemon may serve either. Every table is compared by a digest, and every chain of
+events verified, before there is anything at TO; until then TO is as it was.
+
+FROM stays as it is: use it no more, since what waits in both could be decided in both.
+With --retire it can only be read from then on. A yes that was given and not used needs
+a new one in the copy, and so does what waits now, except for tools that declare
+idempotency.`,
+		Example: `  placet db copy ~/.placet/placet.db postgres://placet@db.internal/placet
+  placet db copy --retire --yes old.db new.db`,
+		Args: twoArgs("FROM", "TO"),
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.copyStore(c.Context(), args[0], args[1], yes, retire)
+		},
 	}
 	c.Flags().BoolVar(&yes, "yes", false, "copy without asking; needed where nobody can be asked")
+	c.Flags().BoolVar(&retire, "retire", false, "end the use of FROM for good: once the copy is there, FROM can only be read")
 	return c
 }
 
-func (a *app) copyStore(ctx context.Context, from, to string, yes bool) error {
+func (a *app) copyStore(ctx context.Context, from, to string, yes, retire bool) error {
 	source, dest, err := copyEnds(from, to)
 	if err != nil {
 		return err
@@ -41,10 +49,10 @@ func (a *app) copyStore(ctx context.Context, from, to string, yes bool) error {
 		}
 		defer giveBack()
 	}
-	if err := a.agreeToCopy(ctx, source, dest, yes); err != nil {
+	if err := a.agreeToCopy(ctx, source, dest, yes, retire); err != nil {
 		return err
 	}
-	res, err := dbcopy.Copy(ctx, from, to, a.copying())
+	res, err := dbcopy.Copy(ctx, from, to, dbcopy.Options{Progress: a.copying(), Retire: retire})
 	if err != nil {
 		return err
 	}
@@ -70,7 +78,7 @@ func copyEnds(from, to string) (source, dest place.Place, err error) {
 }
 
 // agreeToCopy asks whoever is at the terminal, unless --yes was given.
-func (a *app) agreeToCopy(ctx context.Context, source, dest place.Place, yes bool) error {
+func (a *app) agreeToCopy(ctx context.Context, source, dest place.Place, yes, retire bool) error {
 	if yes {
 		return nil
 	}
@@ -81,6 +89,9 @@ func (a *app) agreeToCopy(ctx context.Context, source, dest place.Place, yes boo
 	p := page{a: a, to: who.show, mask: a.mask}
 	p.facts([]fact{{"from", own(source.String())}, {"to", own(dest.String())}})
 	p.say("What was approved and not used needs a new yes in the copy. From then on, only the copy is to be used.")
+	if retire {
+		p.say("The first is retired: it can only be read then.")
+	}
 	answer, err := who.put(ctx, "Copy it?")
 	if err != nil {
 		return errNotCopied
@@ -114,22 +125,38 @@ func (a *app) copying() func(table string, rows int64) {
 
 // copiedObject is what db copy answers programs with.
 type copiedObject struct {
-	From    string         `json:"from"`
-	To      string         `json:"to"`
-	StoreID string         `json:"store_id"`
-	Epoch   int64          `json:"epoch"`
-	Rows    int64          `json:"rows"`
-	Tables  []dbcopy.Table `json:"tables"`
+	From     string         `json:"from"`
+	To       string         `json:"to"`
+	StoreID  string         `json:"store_id"`
+	Epoch    int64          `json:"epoch"`
+	Rows     int64          `json:"rows"`
+	Streams  int            `json:"streams"`
+	OpenJobs int64          `json:"open_jobs"`
+	Retired  bool           `json:"retired"`
+	Tables   []dbcopy.Table `json:"tables"`
 }
 
 func (a *app) tellCopied(source, dest place.Place, res dbcopy.Result) {
 	if a.json {
-		a.emit(copiedObject{source.String(), dest.String(), res.StoreID, res.Epoch, res.Rows(), append([]dbcopy.Table{}, res.Tables...)})
+		a.emit(copiedObject{
+			From: source.String(), To: dest.String(), StoreID: res.StoreID, Epoch: res.Epoch, Rows: res.Rows(), Streams: res.Streams,
+			OpenJobs: res.Jobs, Retired: res.Retired, Tables: append([]dbcopy.Table{}, res.Tables...),
+		})
 		return
 	}
 	for _, t := range res.Tables {
 		a.say("  %-20s %d", own(t.Name), t.Rows)
 	}
-	a.say("%s was copied to %s: %d rows, epoch %d.", own(source.String()), own(dest.String()), res.Rows(), res.Epoch)
-	a.say("Use the copy from now on (--db, PLACET_DB), and put the other away: what waits in both could be decided in both.")
+	a.say("%s was copied to %s: %s, epoch %d. Every table is equal, and %s verified.", own(source.String()), own(dest.String()),
+		count(int(res.Rows()), "row", "rows"), res.Epoch, count(res.Streams, "chain of events was", "chains of events were"))
+	a.say("Use the copy from now on, with --db or PLACET_DB, and start the daemons with it.")
+	if res.Retired {
+		a.say("%s is retired: it can only be read.", own(source.String()))
+	} else {
+		a.say("Put %s away: what waits in both could be decided in both. (--retire does that.)", own(source.String()))
+	}
+	if res.Jobs > 0 {
+		a.say("%s not ended. What jobs work with stays where it is on this machine, and the copy's daemon looks after jobs of its own home only.",
+			count(int(res.Jobs), "job has", "jobs have"))
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/placet-dev/placet/fault"
+	"github.com/placet-dev/placet/internal/whole"
 	"github.com/placet-dev/placet/store"
 	"github.com/placet-dev/placet/store/sqlrows"
 	"github.com/placet-dev/placet/txn"
@@ -60,6 +61,9 @@ var errNoMeta = txn.ErrNotCommitted.Say("The store's row about itself is missing
 func (m *meta) mayWrite(own int64) error {
 	if own >= m.minWriter {
 		return nil
+	}
+	if m.minWriter == whole.Retired {
+		return whole.Moved("The store")
 	}
 	return store.ErrNewer.Say("The database has schema %d, which programs of schema %d and later may write; this program is of schema %d. Nothing was changed.",
 		m.schema, m.minWriter, own).Hint("Stop this program and start the newer Placet.")

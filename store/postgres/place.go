@@ -80,6 +80,7 @@ func placeOf(raw string) (place, error) {
 	if p.pool, err = pgxpool.ParseConfig(u.String()); err != nil {
 		return p, refuse(raw, "cannot be used as the store's URL: %s", withoutURL(err)).Hint("See docs/guide/postgres.md for what it may say.")
 	}
+	p.pool.ConnConfig.RuntimeParams[appParam] = appName(p.schema)
 	if listen != "" {
 		u.Host = listen
 	}
@@ -87,6 +88,7 @@ func placeOf(raw string) (place, error) {
 	if err != nil {
 		return p, refuse(raw, "has a parameter %s that cannot be used", listenParam).Hint("Write %s=HOST:PORT.", listenParam)
 	}
+	p.direct.ConnConfig.RuntimeParams[appParam] = appName(p.schema)
 	return p, nil
 }
 

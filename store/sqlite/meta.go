@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/placet-dev/placet/internal/whole"
 	"github.com/placet-dev/placet/store/sqlrows"
 	"github.com/placet-dev/placet/txn"
 )
@@ -88,6 +89,9 @@ var errNoMeta = txn.ErrNotCommitted.Say("The store's row about itself is missing
 func (m meta) mayWrite(own int64) error {
 	if own >= m.minWriter {
 		return nil
+	}
+	if m.minWriter == whole.Retired {
+		return whole.Moved("The store")
 	}
 	return ErrNewer.Say("The database has schema %d, which programs of schema %d and later may write; this program is of schema %d. Nothing was changed.",
 		m.schema, m.minWriter, own).Hint("Stop this program and start the newer Placet.")
