@@ -98,6 +98,16 @@ func checkRepeats(m stored) (f findings) {
 	return f
 }
 
+// lost is how many attempts there were whose outcome nobody knew at first.
+func (m *stored) lost() (n int) {
+	for _, e := range m.events {
+		if e.Type == event.CallUnknown || e.Type == event.StepInterrupted {
+			n++
+		}
+	}
+	return n
+}
+
 // checkTold looks for the votes that clients were told had counted.
 func checkTold(ops []porcupine.Operation, m stored) (f findings) {
 	for _, op := range ops {
@@ -152,7 +162,7 @@ func checkDense(m stored) (f findings) {
 
 // checkDue looks for the delivery of each event that a target hears of. All targets are
 // older than the events.
-func checkDue(from int64, m stored) (f findings) {
+func checkDue(m stored) (f findings) {
 	type one struct {
 		target, stream string
 		seq            int64
@@ -166,7 +176,7 @@ func checkDue(from int64, m stored) (f findings) {
 	}
 	for _, t := range m.targets {
 		for _, e := range m.events {
-			if n := has[one{t.ID, e.Stream, e.StreamSeq}]; e.Pos > from && t.Wants(delivery.Word(&e)) && n != 1 {
+			if n := has[one{t.ID, e.Stream, e.StreamSeq}]; t.Wants(delivery.Word(&e)) && n != 1 {
 				f.add("event %d of %s (%s) has %d deliveries to %s, want 1", e.StreamSeq, e.Stream, e.Type, n, t.ID)
 			}
 		}

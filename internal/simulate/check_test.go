@@ -179,7 +179,7 @@ func TestChecksFind(t *testing.T) {
 			e.m, e.seen, e.came, e.followed = sound()
 			tc.do(&e)
 			arrived, _ := checkArrived(e.came, e.m)
-			got := slices.Concat(checkWitness(e.seen, e.m), checkRepeats(e.m), checkFollowed("f", e.followed, e.m), checkDense(e.m), checkDue(0, e.m), arrived)
+			got := slices.Concat(checkWitness(e.seen, e.m), checkRepeats(e.m), checkFollowed("f", e.followed, e.m), checkDense(e.m), checkDue(e.m), arrived)
 			if tc.want == "" && len(got) > 0 || tc.want != "" && !strings.Contains(strings.Join(got, "\n"), tc.want) {
 				t.Errorf("%q, want %q", got, tc.want)
 			}

@@ -106,7 +106,9 @@ func sortOf(err error) sort {
 	case fault.Unknown:
 		return unclear
 	case fault.Conflict, fault.Expired, fault.TooMany:
-		return refusal
+		if f.Reason != txn.ErrRestored.Reason { // no store went back in time
+			return refusal
+		}
 	}
 	return wrong
 }
