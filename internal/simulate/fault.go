@@ -25,32 +25,36 @@ var blows = []blow{
 	{"lose all bytes", 2, blackholed},
 	{"delay", 2, delayed},
 	{"refuse", 2, refused},
-	{"cut before a commit", 2, armed((*pgtest.Proxy).CutBeforeCommit)},
-	{"cut after a commit", 3, armed((*pgtest.Proxy).CutAfterCommitSent)},
-	{"cut in a commit's answer", 3, armed((*pgtest.Proxy).CutInCommitAnswer)},
 	{"drop a commit", 2, dropped},
 }
 
-// strike lets one daemon have blows until ctx ends, and leaves its network whole.
-func strike(ctx context.Context, s *sim, m *member, rnd *rand.Rand) {
+// snips are those that strike one transaction: where it matters most whether it counts.
+var snips = []blow{
+	{"cut before a commit", 1, armed((*pgtest.Proxy).CutBeforeCommit)},
+	{"cut after a commit", 2, armed((*pgtest.Proxy).CutAfterCommitSent)},
+	{"cut in a commit's answer", 2, armed((*pgtest.Proxy).CutInCommitAnswer)},
+}
+
+// strike lets one daemon have some of the blows until ctx ends, with pauses of up to rest.
+func strike(ctx context.Context, s *sim, m *member, rnd *rand.Rand, of []blow, rest time.Duration) {
 	for {
-		pause(ctx, rnd, 3*time.Second)
+		pause(ctx, rnd, rest)
 		if ctx.Err() != nil {
 			return
 		}
-		b := chosen(rnd)
+		b := chosen(of, rnd)
 		s.note("daemon %d: %s", m.n, b.name)
 		b.do(ctx, s, m, rnd)
 	}
 }
 
-func chosen(rnd *rand.Rand) blow {
+func chosen(of []blow, rnd *rand.Rand) blow {
 	sum := 0
-	for _, b := range blows {
+	for _, b := range of {
 		sum += b.often
 	}
 	n := rnd.IntN(sum)
-	for _, b := range blows {
+	for _, b := range of {
 		if n -= b.often; n < 0 {
 			return b
 		}
@@ -93,9 +97,9 @@ func refused(ctx context.Context, _ *sim, m *member, rnd *rand.Rand) {
 	m.proxy.Refuse(false)
 }
 
-// fragments are of statements in transactions that a fault is worth most in: votes, starts
-// and ends of attempts. Empty: any.
-var fragments = []string{"", "decision", "INTO attempt", "UPDATE attempt", "delivery_attempt"}
+// fragments are of statements in transactions: votes, starts and ends of attempts, calls
+// that wait, repeated deliveries. Empty: any.
+var fragments = []string{"", "INTO vote", "INTO vote", "INTO vote", "INTO attempt", "INTO attempt", "UPDATE attempt", "INTO call", "delivery_attempt"}
 
 func armed(arm func(*pgtest.Proxy, ...string) <-chan pgtest.Strike) func(context.Context, *sim, *member, *rand.Rand) {
 	return func(ctx context.Context, s *sim, m *member, rnd *rand.Rand) {
