@@ -78,7 +78,7 @@ func (s *sim) rage(ctx context.Context, p plan) {
 		all.Go(func() { c.work(ctx) })
 	}
 	for i, m := range s.w.members {
-		all.Go(func() { strike(ctx, s, m, p.of(100+uint64(i)), blows, 3*time.Second) })
+		all.Go(func() { strike(ctx, s, m, p.of(100+uint64(i)), blows, 2*time.Second) })
 		all.Go(func() { strike(ctx, s, m, p.of(120+uint64(i)), snips, 400*time.Millisecond) })
 	}
 	if p.restarts {

@@ -40,7 +40,7 @@ func TestSimulate(t *testing.T) {
 		t.Skip("it takes half a minute")
 	}
 	t.Parallel()
-	p := plan{seed: rand.Uint64() >> 16, daemons: 3, clients: 4, lasts: 10 * time.Second}
+	p := plan{seed: rand.Uint64() >> 16, daemons: 3, clients: 8, lasts: 10 * time.Second}
 	if text := os.Getenv(seedVariable); text != "" {
 		seed, err := strconv.ParseUint(text, 10, 64)
 		if err != nil {

@@ -11,7 +11,7 @@ import (
 // Names of tools.
 const (
 	pay   = "pay"   // has an effect
-	slow  = "slow"  // has one, and takes longer than the lease is renewed in
+	slow  = "slow"  // has one, and takes so long that its daemon may not live to see its end
 	fail  = "fail"  // has one, and then says that it failed
 	vague = "vague" // has one, and then nobody knows how it went
 	keyed = "keyed" // may be repeated under its call's id
@@ -22,10 +22,10 @@ var toolNames = []string{pay, slow, fail, vague, keyed}
 // scripts are what the tools do after they have written to the witness file.
 var scripts = map[string]string{
 	pay:   `echo '{"ok":true}'`,
-	slow:  `sleep 0.$((PLACET_ATTEMPT * 3 % 9 + 1)); echo '{"ok":true}'`,
+	slow:  `sleep 2; echo '{"ok":true}'`,
 	fail:  `echo "no" >&2; exit 3`,
 	vague: ``,
-	keyed: `sleep 0.1; echo '{"ok":true}'`,
+	keyed: `sleep 0.5; echo '{"ok":true}'`,
 }
 
 // witness is one write of one line, which no other process's can come between: the file
