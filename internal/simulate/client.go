@@ -107,8 +107,9 @@ func (c *client) toldCall(ctx context.Context, r httpapi.Result, err error) {
 	c.calls = append(c.calls, r.CallID)
 	c.mu.Unlock()
 	if r.Status == call.Pending && r.ApprovalID != "" {
-		a := asked{id: r.ApprovalID, stream: "call:" + r.CallID, digest: r.Digest}
-		if c.met(a, false) && c.rnd.IntN(2) == 0 {
+		again := r.Kind != "" // a repeat of the request is told of the doubt about the call that it made
+		a := asked{id: r.ApprovalID, stream: "call:" + r.CallID, digest: r.Digest, fixed: again}
+		if c.met(a, again) && c.rnd.IntN(2) == 0 {
 			c.waitFor(ctx, a)
 		}
 	}
