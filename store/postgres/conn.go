@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -26,6 +27,7 @@ type conn struct {
 	*session
 
 	queue []request
+	out   []byte // the messages of queue
 	arena []byte // values of the statement that is being sent
 	vals  [][]byte
 	forms []int16
@@ -63,20 +65,35 @@ func (c *conn) send(r request, args []any) error {
 		return &statementError{r.sql, err}
 	}
 	name, known := c.names[r.sql]
-	front := c.pg.Frontend()
+	out, err := c.out, error(nil)
 	if !known {
 		if !c.pooled {
 			c.made++
 			name = "p" + strconv.Itoa(c.made)
-			c.names[r.sql] = name
 		}
-		front.SendParse(&pgproto3.Parse{Name: name, Query: text})
+		out, err = (&pgproto3.Parse{Name: name, Query: text}).Encode(out)
 	}
-	r.parsed = !known
-	front.SendBind(&pgproto3.Bind{PreparedStatement: name, ParameterFormatCodes: c.forms, Parameters: c.vals, ResultFormatCodes: binaryResults})
-	front.SendExecute(&pgproto3.Execute{})
-	c.queue = append(c.queue, r)
+	if err == nil {
+		out, err = (&pgproto3.Bind{PreparedStatement: name, ParameterFormatCodes: c.forms, Parameters: c.vals, ResultFormatCodes: binaryResults}).Encode(out)
+	}
+	if err == nil {
+		out, err = (&pgproto3.Execute{}).Encode(out)
+	}
+	if err != nil { // it is too large for a message
+		return &statementError{r.sql, err}
+	}
+	if r.parsed = !known; r.parsed && !c.pooled {
+		c.names[r.sql] = name
+	}
+	c.out, c.queue = out, append(c.queue, r)
 	return nil
+}
+
+// discard takes back what was not sent yet.
+func (c *conn) discard() {
+	c.forget(c.queue)
+	clear(c.queue)
+	c.out, c.queue = c.out[:0], c.queue[:0]
 }
 
 var binaryResults = []int16{1}
@@ -134,13 +151,8 @@ func (c *conn) flush(patience time.Duration) error {
 	}
 	queue := c.queue
 	c.queue = c.queue[:0]
-	front := c.pg.Frontend()
-	front.SendSync(&pgproto3.Sync{})
-	if err := c.pg.Conn().SetDeadline(time.Now().Add(patience)); err != nil {
-		return c.lost(err)
-	}
-	if err := front.Flush(); err != nil {
-		return c.lost(err)
+	if err := c.write(patience); err != nil {
+		return err
 	}
 	var failed error
 	for i := range queue {
@@ -156,6 +168,25 @@ func (c *conn) flush(patience time.Duration) error {
 	err := c.ready(failed)
 	clear(queue)
 	return err
+}
+
+// write sends what is queued.
+func (c *conn) write(patience time.Duration) error {
+	out, err := (&pgproto3.Sync{}).Encode(c.out)
+	c.out = out[:0]
+	if cap(out) > outMax {
+		c.out = nil // a large value is not kept room for
+	}
+	if err == nil {
+		err = c.pg.Conn().SetDeadline(time.Now().Add(patience))
+	}
+	if err == nil {
+		_, err = c.pg.Conn().Write(out)
+	}
+	if err != nil {
+		return c.lost(err)
+	}
+	return nil
 }
 
 // answer reads what came of one statement.
@@ -229,25 +260,44 @@ func changed(tag []byte) (n int64) {
 // cancelWith has the server end what it does when one of the contexts ends. calm stops
 // that, and reports whether neither has ended yet.
 func (c *conn) cancelWith(ctxs ...context.Context) (calm func() bool) {
+	answered := make(chan struct{})
+	var busy sync.WaitGroup
 	var stops [2]func() bool
-	ended := make(chan struct{}, len(stops))
 	for i, ctx := range ctxs {
+		busy.Add(1)
 		stops[i] = context.AfterFunc(ctx, func() {
-			brief, cancel := context.WithTimeout(context.Background(), answerLimit)
-			defer cancel()
-			_ = c.pg.CancelRequest(brief) // in vain: lock_timeout ends the wait
-			ended <- struct{}{}
+			defer busy.Done()
+			c.cancelUntil(answered)
 		})
 	}
 	return func() bool {
+		close(answered)
 		calm := true
 		for _, stop := range stops[:len(ctxs)] {
-			if !stop() {
+			if stop() {
+				busy.Done()
+			} else {
 				calm = false
-				<-ended
 			}
 		}
+		busy.Wait()
 		return calm
+	}
+}
+
+// cancelUntil asks again where nothing comes of it: the statement may not have begun.
+func (c *conn) cancelUntil(answered <-chan struct{}) {
+	ctx, cancel := context.WithTimeout(context.Background(), answerLimit)
+	defer cancel()
+	for ctx.Err() == nil {
+		_ = c.pg.CancelRequest(ctx) // in vain: lock_timeout ends the wait
+		timer := time.NewTimer(cancelAgain)
+		select {
+		case <-timer.C:
+		case <-answered:
+			timer.Stop()
+			return
+		}
 	}
 }
 

@@ -136,7 +136,9 @@ func (h *handle) flush() error {
 	}
 	knew := h.known
 	if err := h.exchange(); err != nil {
-		if !h.heard && errors.Is(err, errDead) {
+		if !errors.Is(err, errDead) {
+			h.heard = true
+		} else if !h.heard {
 			err = errors.Join(errStaleConn, err)
 		}
 		return h.fail(err)
@@ -166,6 +168,10 @@ func (h *handle) exchange() error {
 	}
 	if h.wrote || h.ctx == nil {
 		return h.c.flush(h.patience())
+	}
+	if h.ctx.Err() != nil {
+		h.c.discard()
+		return store.NotBegun(h.ctx)
 	}
 	calm := h.c.cancelWith(h.ctx, h.e.ctx)
 	err := h.c.flush(h.patience())

@@ -58,8 +58,10 @@ const (
 	settleLimit   = 5 * time.Second        // to find out what became of a COMMIT
 	maxConflicts  = 10                     // runs of one closure that others were quicker than
 	maxLost       = 3                      // the same where its own guard says so
+	outMax        = 64 << 10               // bytes of memory that a connection keeps for what it sends
 	maxStatements = 400                    // prepared on one connection
 	counterSlots  = 16                     // rows of one counter
+	cancelAgain   = 50 * time.Millisecond  // between two attempts to end a wait for a lock
 	retryPause    = 2 * time.Millisecond   // before a closure is run again, times a random factor
 	reconnectMin  = 100 * time.Millisecond // between two attempts of the listener to connect
 	reconnectMax  = 5 * time.Second

@@ -6,8 +6,6 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgproto3"
-
 	"github.com/placet-dev/placet/store"
 	"github.com/placet-dev/placet/store/sqlrows"
 	"github.com/placet-dev/placet/txn"
@@ -198,16 +196,15 @@ func (h *handle) settle(err error) error {
 
 // loseAnswer is for tests: COMMIT is sent, and nobody will ever know.
 func (h *handle) loseAnswer() error {
-	front := h.c.pg.Frontend()
-	front.SendSync(&pgproto3.Sync{})
-	err := front.Flush()
+	err := h.c.write(answerLimit)
 	h.c.kill()
 	return txn.ErrUnknown.Because(err)
 }
 
 // rollback leaves the connection free for the next one, or closed.
 func (h *handle) rollback() {
-	if !h.begun || errors.Is(h.err, errDead) {
+	h.c.discard()
+	if !h.heard || errors.Is(h.err, errDead) {
 		return
 	}
 	h.err = nil
