@@ -241,6 +241,9 @@ func (c *client) cancelRun(ctx context.Context) {
 	}
 }
 
+// lastOfJob ends a job, in seconds, that outlived its simulation.
+const lastOfJob = 300
+
 // askForJob starts a job that lasts until it is stopped, and asks something for it.
 func (c *client) askForJob(ctx context.Context) {
 	one, stop := c.brief(ctx)
@@ -248,7 +251,7 @@ func (c *client) askForJob(ctx context.Context) {
 	bot := c.anywhere("bot", c.rnd)
 	job, known := recent(c.sim, &c.jobs, c.rnd)
 	if !known || c.rnd.IntN(4) == 0 {
-		j, err := bot.StartJob(one, httpapi.Starting{Command: httpapi.Command("sh", "-c", "read x")})
+		j, err := bot.StartJob(one, httpapi.Starting{Command: httpapi.Command("sh", "-c", "read x"), TimeoutSeconds: lastOfJob})
 		if c.expect("start a job", err) != well {
 			return
 		}

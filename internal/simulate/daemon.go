@@ -79,7 +79,7 @@ var errEnded = errors.New("the daemon ended before it served")
 // start starts a process and returns once it serves.
 func (m *member) start() error {
 	cmd := exec.Command(os.Args[0], daemonWord, m.url, m.home, m.conf)
-	cmd.Stderr = m.log
+	cmd.Stderr, cmd.SysProcAttr = m.log, attributes()
 	if _, err := cmd.StdinPipe(); err != nil { // open for as long as we live
 		return err
 	}
