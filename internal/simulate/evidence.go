@@ -55,7 +55,7 @@ const pageOf = 200
 // gather reads everything. Nobody may write meanwhile.
 func gather(ctx context.Context, s txn.Store) (m stored, err error) {
 	m = stored{calls: map[string]call.Call{}, attempts: map[string][]call.Attempt{}, decisions: map[string]decision.Decision{}}
-	for _, step := range []func(context.Context, txn.Store) error{m.readEvents, m.readCalls, m.readDecisions, m.readDeliveries} {
+	for _, step := range []func(context.Context, txn.Store) error{m.readEvents, m.readCalls, m.readAttempts, m.readDecisions, m.readDeliveries} {
 		if err := step(ctx, s); err != nil {
 			return m, err
 		}
@@ -91,9 +91,12 @@ func (m *stored) readEvents(ctx context.Context, s txn.Store) error {
 
 func (m *stored) readCalls(ctx context.Context, s txn.Store) error {
 	after := ""
-	err := pages(ctx, s, func(tx store.Tx) ([]call.Call, error) {
+	return pages(ctx, s, func(tx store.Tx) ([]call.Call, error) {
 		return tx.Calls(call.Query{Space: event.MainSpace, After: after, Limit: pageOf})
 	}, func(c call.Call) { m.calls[c.ID], after = c, c.ID })
+}
+
+func (m *stored) readAttempts(ctx context.Context, s txn.Store) (err error) {
 	for id := range m.calls {
 		if err != nil {
 			return err

@@ -99,7 +99,12 @@ func (s *sim) calm(ctx context.Context, p plan) {
 			errRestless, patience, len(left.approvals), len(left.questions), len(left.jobs), left.daemons, left.sending, err))
 	}
 	s.note("all is quiet")
+	if s.resting, err = resting(ctx, s.w.store); err != nil {
+		s.problem(err.Error())
+	}
 	close(s.over)
+	late := time.AfterFunc(toAnswer, func() { close(s.grace) })
+	defer late.Stop()
 	s.waiters.Wait()
 }
 

@@ -149,6 +149,18 @@ func (s *sim) finals(m stored) {
 	}
 }
 
+// resting are the calls that have not ended.
+func resting(ctx context.Context, st txn.Store) (map[string]bool, error) {
+	var m stored
+	m.calls = map[string]call.Call{}
+	err := m.readCalls(ctx, st)
+	ids := map[string]bool{}
+	for id, c := range m.calls {
+		ids[id] = !c.Status.Terminal()
+	}
+	return ids, err
+}
+
 // checkCalls compares what clients were told of calls with the store.
 func checkCalls(told []string, ends map[string][]call.Status, m stored) (f findings) {
 	for _, id := range told {

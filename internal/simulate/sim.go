@@ -22,7 +22,9 @@ type sim struct {
 	recv *receiver
 	fol  []*follower
 
-	over    chan struct{} // closed when everything is settled: nobody waits for more
+	over    chan struct{}   // closed when everything is settled: nobody waits for more
+	resting map[string]bool // calls that stay as they are, and have not ended; read once over is closed
+	grace   chan struct{}   // closed when whoever waits should have been answered
 	waiters sync.WaitGroup
 
 	mu        sync.Mutex
@@ -48,7 +50,7 @@ type asked struct {
 
 func newSim(w *world, seed uint64) *sim {
 	return &sim{
-		w: w, h: newHistory(), recv: newReceiver(w.t, seed), over: make(chan struct{}), counts: map[string]int{}, ends: map[string][]call.Status{},
+		w: w, h: newHistory(), recv: newReceiver(w.t, seed), over: make(chan struct{}), grace: make(chan struct{}), counts: map[string]int{}, ends: map[string][]call.Status{},
 		fol: []*follower{newFollower("one follower"), newFollower("another follower")},
 	}
 }

@@ -17,36 +17,66 @@ func operation(n int, in input, at int64, out output, end int64) porcupine.Opera
 	return porcupine.Operation{ClientId: n, Input: in, Call: at, Output: out, Return: end}
 }
 
-// toAnswer bounds how long a waiter may still ask when everything is settled.
-const toAnswer = 20 * time.Second
+const (
+	// toAnswer bounds how long a waiter may not be answered although everything is settled.
+	toAnswer = 30 * time.Second
+	// veryLong is how long those wait who ask once and rely on being told.
+	veryLong = 30 * time.Minute
+)
 
 // await lets one more wait until it is answered, asking again at another daemon after
-// each error, as long as it takes. Who is not answered when everything is settled is a
-// problem.
-func (c *client) await(ctx context.Context, what, id string, once func(c *client, ctx context.Context) (answered bool)) {
+// each error, as long as it takes. Some ask again every few seconds in any case; others
+// rely on being told. Who is not answered when everything is settled is a problem.
+func (c *client) await(ctx context.Context, what, id string, once func(c *client, ctx context.Context, long time.Duration) (answered bool)) {
 	c = c.fork()
 	ctx = context.WithoutCancel(ctx)
+	patient := c.rnd.IntN(2) == 0
 	c.waiters.Go(func() {
-		var end time.Time
-		for end.IsZero() || time.Now().Before(end) {
-			turn, stop := within(ctx, some(c.rnd, time.Second, 5*time.Second))
-			answered := once(c, turn)
-			stop()
-			if answered {
+		for !closed(c.grace) {
+			long := some(c.rnd, time.Second, 5*time.Second)
+			if patient {
+				long = veryLong
+			}
+			if c.turn(ctx, id, long, once) {
 				c.count(what + ": answered")
 				return
-			}
-			select {
-			case <-c.over:
-				if end.IsZero() {
-					end = time.Now().Add(toAnswer)
-				}
-			default:
 			}
 			pause(ctx, c.rnd, 50*time.Millisecond)
 		}
 		c.problem(what + " of " + id + " was not answered")
 	})
+}
+
+// turn waits once, and no longer than there is something to wait for.
+func (c *client) turn(ctx context.Context, id string, long time.Duration, once func(*client, context.Context, time.Duration) bool) bool {
+	turn, stop := within(ctx, long)
+	defer stop()
+	go func() {
+		select {
+		case <-turn.Done():
+			return
+		case <-c.over:
+		}
+		if c.resting[id] {
+			stop()
+			return
+		}
+		select {
+		case <-turn.Done():
+		case <-c.grace:
+			stop()
+		}
+	}()
+	return once(c, turn, long)
+}
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }
 
 var errHeard = errors.New("heard")
@@ -55,7 +85,7 @@ var errHeard = errors.New("heard")
 func (c *client) waitFor(ctx context.Context, a asked) {
 	after := event.Cursor("")
 	at := c.h.now()
-	c.await(ctx, "a wait for a decision", a.id, func(c *client, ctx context.Context) bool {
+	c.await(ctx, "a wait for a decision", a.id, func(c *client, ctx context.Context, _ time.Duration) bool {
 		var out output
 		err := c.anywhere("bot", c.rnd).Follow(ctx, a.stream, after, func(e event.Object) error {
 			after = e.Cursor
@@ -95,18 +125,14 @@ func heardOf(e event.Object, status decision.Status) output {
 // waitForCall waits for a call's end. One of unknown outcome, about which people said no,
 // has none: who waits for it waits until everything is settled.
 func (c *client) waitForCall(ctx context.Context, id string) {
-	c.await(ctx, "a wait for a call", id, func(c *client, ctx context.Context) bool {
-		wait := some(c.rnd, 500*time.Millisecond, 4*time.Second)
-		select {
-		case <-c.over:
-			wait = 0
-		default:
+	c.await(ctx, "a wait for a call", id, func(c *client, ctx context.Context, long time.Duration) bool {
+		rests := closed(c.over) && c.resting[id]
+		if rests {
+			long = 0
+			ctx = context.WithoutCancel(ctx)
 		}
-		o, err := c.anywhere("bot", c.rnd).GetCall(ctx, id, wait)
-		if c.expect("wait for a call", err) != well {
-			return false
-		}
-		if !o.Status.Terminal() && wait > 0 {
+		o, err := c.anywhere("bot", c.rnd).GetCall(ctx, id, long)
+		if c.expect("wait for a call", err) != well || !o.Status.Terminal() && !rests {
 			return false
 		}
 		c.mu.Lock()
@@ -119,8 +145,8 @@ func (c *client) waitForCall(ctx context.Context, id string) {
 // waitForQuestion waits for an answer with the cursor that asking gave.
 func (c *client) waitForQuestion(ctx context.Context, a asked, after event.Cursor) {
 	at := c.h.now()
-	c.await(ctx, "a wait for an answer", a.id, func(c *client, ctx context.Context) bool {
-		got, err := c.anywhere("bot", c.rnd).WaitForQuestion(ctx, a.id, after, some(c.rnd, 500*time.Millisecond, 4*time.Second))
+	c.await(ctx, "a wait for an answer", a.id, func(c *client, ctx context.Context, long time.Duration) bool {
+		got, err := c.anywhere("bot", c.rnd).WaitForQuestion(ctx, a.id, after, long)
 		if c.expect("wait for an answer", err) != well || got.Event == nil {
 			return false
 		}
