@@ -43,18 +43,18 @@ func openFloor(ctx context.Context, path string) (*floor, error) {
 
 // once is a transaction. The writer's connection is the closure's while it runs.
 func (f *floor) once(ctx context.Context) error {
-	return txn.Update(ctx, f.world.store, func(tx numbered) error {
-		if _, err := tx.NextSeq(); err != nil { // a store that knows of a write writes its own row too
+	return txn.Update(ctx, f.world.store, func(tx counting) error {
+		if err := tx.Add(event.MainSpace, "floor", 1); err != nil { // a store that knows of a write writes its own row too
 			return err
 		}
 		return f.write()
 	})
 }
 
-// numbered is the part of a store's transaction that draws event numbers.
-type numbered interface {
+// counting is the part of a store's transaction that changes counters.
+type counting interface {
 	event.Tx
-	NextSeq() (int64, error)
+	Add(space, name string, n int64) error
 }
 
 // bare is the same two rows by a loop around the driver, a flush for each.

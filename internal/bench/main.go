@@ -51,6 +51,8 @@ var sections = []section{
 	{"longpolls", httpWaiters},
 	{"deliveries", deliveries},
 	{"mcp", overMCP},
+	{"postgres", onPostgres},
+	{"pgrecords", historyOnPostgres},
 }
 
 func main() {
@@ -76,7 +78,7 @@ func main() {
 func begin(args []string) error {
 	b := &bench{out: os.Stdout, parked: 2000, probed: 3000}
 	fs := flag.NewFlagSet("bench", flag.ExitOnError)
-	only := fs.String("only", "", "comma-separated sections; default: all of machine, count, rate, allowed, canon, start, records, sweep, steps, growth, waiting, waiters, jobs, decided, longpolls, deliveries, mcp")
+	only := fs.String("only", "", "comma-separated sections; default: all of machine, count, rate, allowed, canon, start, records, sweep, steps, growth, waiting, waiters, jobs, decided, longpolls, deliveries, mcp, postgres, pgrecords")
 	fs.DurationVar(&b.slice, "slice", time.Second, "how long one side is measured before it is the other's turn")
 	fs.IntVar(&b.rounds, "rounds", 5, "turns of each side")
 	fs.Int64Var(&b.records, "records", 1_000_000, "decided records in the long file")

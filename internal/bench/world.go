@@ -36,6 +36,10 @@ func openWorldWith(ctx context.Context, path string, o *sqlite.Options, change f
 	if err != nil {
 		return nil, err
 	}
+	return newWorld(st, change)
+}
+
+func newWorld(st *store.Store, change func(*call.Config)) (*world, error) {
 	reg, err := tool.NewRegistry(noop("refund", tool.RemoteMutation), noop("look_up", tool.ReadOnly))
 	if err != nil {
 		return nil, err

@@ -35,10 +35,10 @@ type conn struct {
 
 // session is what is known of a connection for as long as it lasts.
 type session struct {
-	pid    int64             // of the server's process, unless pooled
-	pooled bool              // a pooler is in between: the next transaction may have another process
-	names  map[string]string // of prepared statements
-	made   int               // names ever
+	pid    int64           // of the server's process, unless pooled
+	pooled bool            // a pooler is in between: the next transaction may have another process
+	names  map[text]string // of prepared statements
+	made   int             // names ever
 	place  identity
 	slot   int64 // of counters
 	max    int64 // connections that the server takes
@@ -60,18 +60,18 @@ var errDead = errors.New("the connection to PostgreSQL is gone")
 
 // send puts a statement behind those that were not sent yet.
 func (c *conn) send(r request, args []any) error {
-	text := native(r.sql)
+	t := r.text()
 	if err := c.bind(args); err != nil {
 		return &statementError{r.sql, err}
 	}
-	name, known := c.names[r.sql]
+	name, known := c.names[t]
 	out, err := c.out, error(nil)
 	if !known {
 		if !c.pooled {
 			c.made++
 			name = "p" + strconv.Itoa(c.made)
 		}
-		out, err = (&pgproto3.Parse{Name: name, Query: text}).Encode(out)
+		out, err = (&pgproto3.Parse{Name: name, Query: native(t)}).Encode(out)
 	}
 	if err == nil {
 		out, err = (&pgproto3.Bind{PreparedStatement: name, ParameterFormatCodes: c.forms, Parameters: c.vals, ResultFormatCodes: binaryResults}).Encode(out)
@@ -83,11 +83,13 @@ func (c *conn) send(r request, args []any) error {
 		return &statementError{r.sql, err}
 	}
 	if r.parsed = !known; r.parsed && !c.pooled {
-		c.names[r.sql] = name
+		c.names[t] = name
 	}
 	c.out, c.queue = out, append(c.queue, r)
 	return nil
 }
+
+func (r *request) text() text { return text{r.sql, r.write != nil && r.write.Lost != nil} }
 
 // discard takes back what was not sent yet.
 func (c *conn) discard() {
@@ -350,7 +352,7 @@ func (c *conn) kill() {
 func (c *conn) forget(rest []request) {
 	for _, r := range rest {
 		if r.parsed {
-			delete(c.names, r.sql)
+			delete(c.names, r.text())
 		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
+	"time"
 
 	"github.com/placet-dev/placet/store/sqlrows"
 )
@@ -30,7 +32,13 @@ const (
 // it, others that count up at this moment change nothing, however many they are; near
 // it, and where there is no limit, one goes after the other.
 func (h *handle) Count(space, name string, limit int64) (n int64, err error) {
+	if h.writes && limit > 0 {
+		if n, ok := h.e.counts.far(space, name, limit); ok {
+			return n + h.added(space, name), nil
+		}
+	}
 	if n, err = h.stored(space, name); err != nil || !h.writes || limit > 0 && n+h.c.max < limit {
+		h.e.counts.saw(space, name, n, err)
 		return n + h.added(space, name), err
 	}
 	if err := h.LockName("counter\x00" + space + "\x00" + name); err != nil {
@@ -38,6 +46,38 @@ func (h *handle) Count(space, name string, limit int64) (n int64, err error) {
 	}
 	n, err = h.stored(space, name)
 	return n + h.added(space, name), err
+}
+
+// counts remember for a moment how large counters were.
+type counts struct {
+	mu   sync.Mutex
+	seen map[[2]string]counted
+}
+
+type counted struct {
+	n  int64
+	at time.Time
+}
+
+// far reports that a counter is so far below its limit that it cannot have come near it
+// since it was read.
+func (c *counts) far(space, name string, limit int64) (int64, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	was, ok := c.seen[[2]string{space, name}]
+	return was.n, ok && limit >= farLimit && was.n < limit/2 && time.Since(was.at) < farAge
+}
+
+func (c *counts) saw(space, name string, n int64, err error) {
+	if err != nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.seen == nil || len(c.seen) > farKept {
+		c.seen = map[[2]string]counted{}
+	}
+	c.seen[[2]string{space, name}] = counted{n, time.Now()}
 }
 
 func (h *handle) stored(space, name string) (n int64, err error) {

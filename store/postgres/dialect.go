@@ -29,17 +29,34 @@ var (
 	}
 )
 
+// text is a statement as it is prepared: of package sqlrows, in PostgreSQL's words.
+type text struct {
+	sql     string
+	counted bool // it counts the rows that it changes, for the check before COMMIT
+}
+
 // translations keeps one text of each statement.
 var translations sync.Map
 
-// native is a statement of package sqlrows in PostgreSQL's words.
-func native(sql string) string {
-	if t, ok := translations.Load(sql); ok {
-		return t.(string)
+// Whoever is quicker than a guarded write leaves it nothing to change, and that is no
+// error of the server's. So guarded writes count what they change, and what stands
+// before COMMIT fails unless the sum is as expected: the COMMIT is skipped then, and
+// can be sent together with the writes.
+const (
+	countChanged = ` RETURNING set_config('placet.changed', CAST(CAST(current_setting('placet.changed') AS int) + 1 AS text), true)`
+	checkSQL     = `SELECT 1 / CASE WHEN current_setting('placet.changed') = ? THEN 1 ELSE 0 END`
+)
+
+func native(t text) string {
+	if s, ok := translations.Load(t); ok {
+		return s.(string)
 	}
-	t := translate(sql)
-	translations.Store(sql, t)
-	return t
+	s := translate(t.sql)
+	if t.counted {
+		s += countChanged
+	}
+	translations.Store(t, s)
+	return s
 }
 
 // SQLite's words for which PostgreSQL has others, or needs none.

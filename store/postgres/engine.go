@@ -26,6 +26,7 @@ type engine struct {
 	clock  clock
 	strict store.Strict
 	hears  atomic.Pointer[hearing]
+	counts counts
 
 	news    *news
 	watcher *watcher
@@ -45,7 +46,7 @@ func (e *engine) Update(ctx context.Context, fn func(store.Rows) error, write fu
 
 // View is [txn.Store]'s.
 func (e *engine) View(ctx context.Context, fn func(store.Rows) error) error {
-	return e.view(ctx, func(h *handle) error { return fn(sqlrows.Rows{Conn: h}) })
+	return e.view(ctx, func(h *handle) error { return fn(sqlrows.Of(h)) })
 }
 
 // Watch is [txn.Store]'s.

@@ -42,6 +42,7 @@ type handle struct {
 	// Of a closure that writes.
 	before   func(all bool) error // what the closure holds back is written before a statement of its own
 	wrote    bool
+	guarded  int64 // writes that have to change a row each
 	adds     []add
 	touched  []string
 	retarget bool     // wake targets change
@@ -374,11 +375,14 @@ func (h *handle) push(r request, args []any) error {
 		return h.told(err)
 	}
 	h.wrote = true
+	if r.write != nil && r.write.Lost != nil {
+		h.guarded++
+	}
 	return nil
 }
 
 // Lock locks what sql finds, and has the clock read anew.
-func (h *handle) Lock(sql string, args ...any) error {
+func (h *handle) Lock(each func(sqlrows.Row) error, sql string, args ...any) error {
 	if !h.writes {
 		return nil
 	}
@@ -389,7 +393,7 @@ func (h *handle) Lock(sql string, args ...any) error {
 		return h.told(err)
 	}
 	h.lockAhead(sql, args)
-	return h.send(request{sql: sql}, args...)
+	return h.send(request{sql: sql, each: each}, args...)
 }
 
 // first is the first argument, if that is a text.
@@ -444,7 +448,7 @@ func (h *handle) LockName(name string) error {
 		return h.told(err)
 	}
 	sum := sha256.Sum256([]byte(h.meta.store + "\x00" + name))
-	return h.Lock(lockNameSQL, int64(binary.BigEndian.Uint64(sum[:])))
+	return h.Lock(nil, lockNameSQL, int64(binary.BigEndian.Uint64(sum[:])))
 }
 
 // Number has nothing to do: the database draws numbers as the events are written.

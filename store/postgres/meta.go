@@ -39,7 +39,7 @@ const (
 	viewMetaSQL = `SELECT ` + metaColumns + `, set_config('statement_timeout', '` + viewMillis + `', true) FROM meta WHERE id = 1`
 	// beginMetaSQL draws the transaction's number too, by which it can be asked later
 	// what became of it.
-	beginMetaSQL = `SELECT ` + metaColumns + `, pg_current_xact_id() FROM meta WHERE id = 1`
+	beginMetaSQL = `SELECT ` + metaColumns + `, pg_current_xact_id(), set_config('placet.changed', '0', true) FROM meta WHERE id = 1`
 	afterLockSQL = `SELECT clock_timestamp(), targets FROM meta WHERE id = 1`
 )
 

@@ -40,7 +40,7 @@ func (e *engine) arrangeSome(ctx context.Context) (more bool, err error) {
 	defer c.release()
 	h := &handle{e: e, c: c, writes: true}
 	var n, last int64
-	err = h.Lock(lockOrderSQL)
+	err = h.Lock(nil, lockOrderSQL)
 	if err == nil {
 		err = h.Query(orderSQL, nil, func(r sqlrows.Row) error { n, last = r.Int(0), r.Int(1); return nil })
 	}

@@ -49,7 +49,7 @@ func (e *engine) setUp(ctx context.Context, raw *pgx.Conn) error {
 
 // newSession asks a new connection where it leads.
 func newSession(pg *pgconn.PgConn, at place) (*conn, error) {
-	c := &conn{pg: pg, session: &session{names: map[string]string{}, pooled: true}} // so that nothing is prepared before it is known
+	c := &conn{pg: pg, session: &session{names: map[text]string{}, pooled: true}} // so that nothing is prepared before it is known
 	var version int64
 	err := c.run(whoSQL, []any{at.schema + ".meta"}, func(r sqlrows.Row) error {
 		c.pid = r.Int(0)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/placet-dev/placet/store"
@@ -94,7 +95,7 @@ func (u *update) attempt(ctx context.Context, c *conn, undo bool) (err error) {
 func (u *update) closure(h *handle) error {
 	defer u.e.inside()()
 	h.before = u.write
-	err := u.fn(sqlrows.Rows{Conn: h})
+	err := u.fn(sqlrows.Of(h))
 	h.before = nil
 	if err == nil && u.write != nil {
 		err = u.write(true)
@@ -102,7 +103,7 @@ func (u *update) closure(h *handle) error {
 	if err == nil {
 		err = h.writeAdds()
 	}
-	if err == nil && h.err == nil {
+	if err == nil && h.moved { // nothing is locked without the clock that belongs to it
 		err = h.flush()
 	}
 	if err == nil {
@@ -151,23 +152,28 @@ func (u *update) pause(n, most int) bool {
 	return true
 }
 
-// commit ends the transaction. Its outcome is known afterwards, or ErrUnknown.
+// commit sends what is still to be written and ends the transaction. Its outcome is known
+// afterwards, or ErrUnknown.
 func (h *handle) commit() error {
-	if !h.begun {
-		return nil
-	}
 	if !h.wrote {
 		h.rollback()
 		return nil
 	}
-	if err := h.send(request{sql: commitSQL}); err != nil { // the last moment at which nothing can have come of it
+	var err error
+	if h.guarded > 0 {
+		err = h.c.send(request{sql: checkSQL}, []any{decimal(h.guarded)})
+	}
+	if err == nil {
+		err = h.send(request{sql: commitSQL})
+	}
+	if err != nil { // the last moment at which nothing can have come of it
 		h.rollback()
 		return errRetry{err}
 	}
 	if lose := h.e.o.Hooks.LoseCommit; lose != nil && lose() {
 		return h.loseAnswer()
 	}
-	err := h.c.flush(updateLimit + answerLimit)
+	err = h.c.flush(updateLimit + answerLimit)
 	if err == nil {
 		h.e.committed(h)
 		h.e.passed(h)
@@ -176,11 +182,14 @@ func (h *handle) commit() error {
 	return h.settle(err)
 }
 
-// settle finds out what became of a COMMIT that was not answered with yes.
+// settle finds out what became of a COMMIT that was not answered with yes. Where a
+// statement before it failed, or it was refused, it was not carried out.
 func (h *handle) settle(err error) error {
-	if isConflict(err) || code(err) != "" && code(err)[:2] == "23" {
+	failed := &statementError{}
+	switch refused := errors.As(err, &failed) && failed.sql != commitSQL; {
+	case errors.As(err, &lostGuard{}), refused, isConflict(err), errors.Is(err, errRolledBack), strings.HasPrefix(code(err), "23"):
 		h.rollback()
-		return errRetry{err} // refused: nothing was written
+		return errRetry{err}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), settleLimit)
 	defer cancel()

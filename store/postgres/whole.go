@@ -362,7 +362,7 @@ func (s *inside) Update(context.Context, func(store.Rows) error, func(bool) erro
 
 func (s *inside) View(ctx context.Context, fn func(store.Rows) error) error {
 	h := &handle{e: s.e, c: s.c, ctx: ctx, meta: s.meta, known: true, begun: true, heard: true, arranged: true, began: time.Now()}
-	err := fn(sqlrows.Rows{Conn: h})
+	err := fn(sqlrows.Of(h))
 	h.over = true
 	if err == nil && h.err != nil {
 		err = toldReader(h.err)

@@ -110,7 +110,7 @@ func BenchmarkRows(b *testing.B) {
 			for n := range 50 {
 				for j, s := range steps {
 					began := time.Now()
-					if err := s.do(sqlrows.Rows{Conn: h}, 50*i+n); err != nil {
+					if err := s.do(sqlrows.Of(h), 50*i+n); err != nil {
 						return fmt.Errorf("%s: %w", s.name, err)
 					}
 					took[j] = append(took[j], time.Since(began))

@@ -26,7 +26,7 @@ func queued(id string, at time.Time) (job.Job, event.Event) {
 // writeOld writes a job as a program of schema 1 does.
 func writeOld(e *engine, jobID string) error {
 	return e.update(context.Background(), func(h *handle) error {
-		x := sqlrows.Rows{Conn: h}
+		x := sqlrows.Of(h)
 		j, e := queued(jobID, h.Now())
 		e = event.Seal(e, event.Head{Stream: j.Stream()}, j.Space, id.New(id.Event), h.Now(), make([]byte, 16))
 		j.Head = event.NextHead(e)

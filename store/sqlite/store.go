@@ -46,11 +46,11 @@ type backend struct{ e *engine }
 var _ store.Backend = backend{}
 
 func (b backend) Update(ctx context.Context, fn func(store.Rows) error, write func(all bool) error) error {
-	return b.e.run(&call{ctx: ctx, fn: func(h *handle) error { return fn(sqlrows.Rows{Conn: h}) }, write: write})
+	return b.e.run(&call{ctx: ctx, fn: func(h *handle) error { return fn(sqlrows.Of(h)) }, write: write})
 }
 
 func (b backend) View(ctx context.Context, fn func(store.Rows) error) error {
-	return b.e.view(ctx, func(h *handle) error { return fn(sqlrows.Rows{Conn: h}) })
+	return b.e.view(ctx, func(h *handle) error { return fn(sqlrows.Of(h)) })
 }
 
 func (b backend) Watch(streams ...string) (<-chan struct{}, func()) { return b.e.watch(streams...) }
@@ -85,7 +85,7 @@ func (h *handle) Write(w sqlrows.Write) error {
 }
 
 // Lock has nothing to do: the transaction holds the only lock there is.
-func (h *handle) Lock(string, ...any) error { return nil }
+func (h *handle) Lock(func(sqlrows.Row) error, string, ...any) error { return nil }
 
 // LockName is as Lock.
 func (h *handle) LockName(string) error { return nil }

@@ -38,6 +38,10 @@ var (
 )
 
 func (x Rows) Call(id string) (calls.Call, error) {
+	if c := x.ahead.call; c.ID == id && id != "" {
+		x.ahead.call = calls.Call{}
+		return c, nil
+	}
 	return x.call(callSQL, "There is no call "+id+".", id)
 }
 
@@ -87,9 +91,10 @@ func (x Rows) InsertCall(c calls.Call) error {
 	}})
 }
 
-func (x Rows) LockCall(id string) error { return x.Lock(lockCallSQL, id) }
+func (x Rows) LockCall(id string) error { return x.Lock(nil, lockCallSQL, id) }
 
 func (x Rows) UpdateCall(prev, c calls.Call, whole bool) error {
+	x.ahead.call = calls.Call{}
 	u := newUpdate(`call`)
 	u.str(`spec_digest`, prev.SpecDigest, c.SpecDigest)
 	u.str(`recovery`, string(prev.Recovery), string(c.Recovery))

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/placet-dev/placet/decision"
+	"github.com/placet-dev/placet/internal/id"
 )
 
 const (
@@ -32,7 +33,7 @@ var (
 	dueSQL           = selectDecisions + ` WHERE due_at < ? ORDER BY due_at LIMIT +? OFFSET +?`
 
 	// A decision's owner never changes: it is locked by what the decision says of it.
-	lockOwningCallSQL = `SELECT 1 FROM call WHERE id = (SELECT owner_id FROM decision WHERE id = ? AND owner_kind = 'call')` + forChange
+	lockOwningCallSQL = selectCalls + ` WHERE id = (SELECT owner_id FROM decision WHERE id = ? AND owner_kind = 'call')` + forChange
 	lockOwningRunSQL  = `SELECT 1 FROM run WHERE id = (SELECT owner_id FROM decision WHERE id = ? AND owner_kind = 'run')` + forChange
 	lockOwningJobSQL  = `SELECT 1 FROM job WHERE id = (SELECT owner_id FROM decision WHERE id = ? AND owner_kind = 'job')` + forChange
 )
@@ -57,12 +58,31 @@ func (x Rows) decision(missing, sql string, args ...any) (d decision.Decision, e
 }
 
 func (x Rows) LockDecision(id string) (decision.Decision, error) {
-	for _, sql := range []string{lockOwningCallSQL, lockOwningRunSQL, lockOwningJobSQL} {
-		if err := x.Lock(sql, id); err != nil {
-			return decision.Decision{}, err
-		}
+	if err := x.lockOwner(id); err != nil {
+		return decision.Decision{}, err
 	}
 	return x.Decision(id)
+}
+
+// lockOwner locks what waits for a decision: a job for a question, a call or a run for
+// an approval.
+func (x Rows) lockOwner(decisionID string) error {
+	if id.Has(id.Question, decisionID) {
+		return x.Lock(nil, lockOwningJobSQL, decisionID)
+	}
+	if err := x.Lock(x.keepCall, lockOwningCallSQL, decisionID); err != nil {
+		return err
+	}
+	if err := x.Lock(nil, lockOwningRunSQL, decisionID); err != nil || id.Has(id.Approval, decisionID) {
+		return err
+	}
+	return x.Lock(nil, lockOwningJobSQL, decisionID)
+}
+
+// keepCall keeps the call that was locked for whoever asks for it next.
+func (x Rows) keepCall(r Row) (err error) {
+	x.ahead.call, err = scanCall(r)
+	return err
 }
 
 func scanDecision(r Row) (decision.Decision, error) {

@@ -74,7 +74,7 @@ var (
 
 func (x Rows) InsertDelivery(d delivery.Delivery) error {
 	if d.Ordered {
-		if err := x.Lock(lockLaneSQL, d.TargetID, d.Stream); err != nil {
+		if err := x.Lock(nil, lockLaneSQL, d.TargetID, d.Stream); err != nil {
 			return err
 		}
 	}

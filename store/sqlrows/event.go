@@ -3,6 +3,7 @@ package sqlrows
 import (
 	"strings"
 
+	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/event"
 )
@@ -210,6 +211,7 @@ func (x Rows) RootHead(stream string) (h event.Head, space string, err error) {
 }
 
 func (x Rows) PutHead(prev, h event.Head) error {
+	x.ahead.call = call.Call{}
 	for _, t := range roots {
 		if id, ok := strings.CutPrefix(h.Stream, t.prefix); ok {
 			return x.Write(Write{SQL: t.put, Args: []any{h.Seq, h.Hash, id, prev.Seq, prev.Hash}, Lost: func() error {

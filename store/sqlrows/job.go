@@ -26,7 +26,6 @@ var (
 	selectJobs     = `SELECT ` + Selected(jobColumns) + ` FROM job`
 	jobSQL         = selectJobs + ` WHERE id = ? AND cleaned_at IS NULL`
 	jobByKeySQL    = selectJobs + ` WHERE space = ? AND principal = ? AND idempotency_key = ? AND cleaned_at IS NULL`
-	lockJobSQL     = `SELECT 1 FROM job WHERE id = ?` + forChange
 	activeJobsSQL  = selectJobs + ` WHERE home = ? AND ended_at IS NULL AND id > ? ORDER BY id LIMIT +?`
 	cleanedJobsSQL = selectJobs + ` WHERE home = ? AND cleaned_at IS NOT NULL AND id > ? ORDER BY id LIMIT +?`
 )

@@ -10,6 +10,7 @@ package sqlrows
 import (
 	"time"
 
+	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/store"
 	"github.com/placet-dev/placet/txn"
@@ -32,8 +33,9 @@ type Conn interface {
 	// arguments are copied.
 	Write(w Write) error
 	// Lock runs a SELECT that locks rows, where the transaction writes and does not
-	// hold the only lock there is. Now is read after it.
-	Lock(sql string, args ...any) error
+	// hold the only lock there is. Now is read after it. each, which may be nil, is
+	// called for the rows by the time that the next question is answered.
+	Lock(each func(Row) error, sql string, args ...any) error
 	// LockName locks a name for the rest of a transaction that writes: a row that is
 	// not there cannot be locked.
 	LockName(name string) error
@@ -92,7 +94,16 @@ type Row interface {
 }
 
 // Rows is one transaction's rows: a statement each, nothing judged.
-type Rows struct{ Conn }
+type Rows struct {
+	Conn
+	ahead *ahead
+}
+
+// ahead is what came with a lock, and will be asked for.
+type ahead struct{ call call.Call }
+
+// Of is the rows of a transaction.
+func Of(c Conn) Rows { return Rows{c, &ahead{}} }
 
 var _ store.Rows = Rows{}
 

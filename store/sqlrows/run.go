@@ -71,7 +71,7 @@ func (x Rows) Run(id string) (r run.Run, err error) {
 	return r, err
 }
 
-func (x Rows) LockRun(id string) error { return x.Lock(lockRunSQL, id) }
+func (x Rows) LockRun(id string) error { return x.Lock(nil, lockRunSQL, id) }
 
 // Runs lists newest first: ids sort by time.
 func (x Rows) Runs(q run.Query) ([]run.Run, error) {

@@ -49,7 +49,8 @@ func putAsideTwice(w *world) {
 	for _, d := range ds {
 		d = w.does(w.claims(t, d.ID).ID, delivery.Release{Fence: 1})
 		cmds := []delivery.Command{
-			delivery.Claim{Target: t, Owner: "me", Lease: time.Hour, Epoch: 1}, delivery.Claim{Target: t, Owner: "you", Lease: time.Hour, Epoch: 1},
+			delivery.Claim{Target: t, Owner: "me", Lease: time.Hour, Epoch: 1},
+			delivery.Claim{Target: t, Owner: "you", Lease: time.Hour, Epoch: 1},
 			delivery.Drop{Message: "why"},
 		}
 		var won [3]bool
