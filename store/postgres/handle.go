@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -139,7 +140,7 @@ func (h *handle) flush() error {
 	if err := h.exchange(); err != nil {
 		if !errors.Is(err, errDead) {
 			h.heard = true
-		} else if !h.heard {
+		} else if !h.heard && !errors.Is(err, os.ErrDeadlineExceeded) { // on a silent network the next one is no better
 			err = errors.Join(errStaleConn, err)
 		}
 		return h.fail(err)
