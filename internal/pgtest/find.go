@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"testing"
 )
 
 // BinaryVariable names the folder with initdb and postgres, where the ones that
@@ -28,6 +29,21 @@ func binaries() (string, error) {
 		}
 	}
 	return "", fmt.Errorf("PostgreSQL's initdb and postgres are not here: install them (scripts/test-postgres does on Debian), or name their folder in %s", BinaryVariable)
+}
+
+// Program is where one of PostgreSQL's programs lies, psql or pg_dump for one: beside
+// the server's, and so of its version.
+func Program(tb testing.TB, name string) string {
+	tb.Helper()
+	dir, err := binaries()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	found, err := exec.LookPath(filepath.Join(dir, name))
+	if err != nil {
+		tb.Fatalf("PostgreSQL's %s is not beside its server: %v", name, err)
+	}
+	return found
 }
 
 func complete(dir string) bool {

@@ -47,6 +47,7 @@ func place(url string) storetest.Instance {
 			t.Cleanup(func() { s.Close() })
 			return s
 		},
+		Keep:   func(t testing.TB) func() { return keep(t, url) },
 		Accept: func(ctx context.Context) error { return postgres.AcceptRestore(ctx, url) },
 	}
 }

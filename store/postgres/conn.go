@@ -40,6 +40,7 @@ type session struct {
 	names  map[text]string // of prepared statements
 	made   int             // names ever
 	place  identity
+	crash  int64 // when the server last began anew after one
 	slot   int64 // of counters
 	max    int64 // connections that the server takes
 	relax  bool  // the server does not wait for its disk: it is told to

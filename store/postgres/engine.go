@@ -126,6 +126,10 @@ func (e *engine) admit(h *handle) error {
 	if err := h.meta.mayWrite(e.schema); err != nil {
 		return err
 	}
+	if h.c.place.timeline == 0 { // a standby took over since this connection was made
+		h.c.broken = true
+		return errStaleConn
+	}
 	return h.meta.mayGoOn(h.c.place)
 }
 

@@ -23,6 +23,7 @@ const (
 	noSuchStatement      = "26000"
 	duplicateStatement   = "42P05"
 	planChanged          = "0A000"
+	invalidParameter     = "22023"
 	undefinedTable       = "42P01"
 	undefinedColumn      = "42703"
 	insufficientRights   = "42501"
@@ -66,7 +67,7 @@ func isConflict(err error) bool {
 func isStale(err error) bool {
 	switch code(err) {
 	case noSuchStatement, duplicateStatement, planChanged:
-		return true
+		return !takesNoWrites(err)
 	}
 	return false
 }
@@ -88,6 +89,17 @@ func isStore(err error) bool {
 	}
 }
 
+// onlyRead reports that a store is not to be written here, while it can be read.
+func onlyRead(err error) bool {
+	return errors.Is(err, txn.ErrRestored) || errors.Is(err, store.ErrNewer) || takesNoWrites(err) || code(err) == insufficientRights
+}
+
+// takesNoWrites: the server, or the database, only reads. A standby refuses the BEGIN.
+func takesNoWrites(err error) bool {
+	failed := &statementError{}
+	return code(err) == readOnlyTransaction || code(err) == planChanged && errors.As(err, &failed) && failed.sql == beginUpdateSQL
+}
+
 // told is a failure as a caller is told it, where nothing can have been written.
 func told(err error) error {
 	if lost := (lostGuard{}); errors.As(err, &lost) {
@@ -98,7 +110,7 @@ func told(err error) error {
 		return err
 	case code(err) == lockNotAvailable:
 		return txn.ErrBusy.Because(err)
-	case code(err) == readOnlyTransaction:
+	case takesNoWrites(err):
 		return txn.ErrNotCommitted.Say("The server takes no writes: it is a standby, or read-only. Nothing was changed.").
 			Hint("Connect to the primary (target_session_attrs=read-write in the URL finds it among several hosts).").Because(err)
 	case isStore(err):

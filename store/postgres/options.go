@@ -42,6 +42,8 @@ type Hooks struct {
 	LateLock func(sql string)
 	// Quiet: nothing is sent to other processes; they have to look.
 	Quiet bool
+	// Blind: nobody looks for what others commit; only what they tell is heard.
+	Blind bool
 }
 
 // Bounds that no one has had a reason to change.

@@ -23,16 +23,13 @@ const (
 func (e *engine) arrange(ctx context.Context) error {
 	e.order.Lock()
 	defer e.order.Unlock()
+	u := update{e: e}
 	for more := true; more; {
 		var err error
-		more, err = e.arrangeSome(ctx)
-		switch code(err) {
-		case insufficientRights, readOnlyTransaction: // whoever may write does it, when somebody reads
-			return nil
-		}
-		if err != nil {
+		if more, err = e.arrangeSome(ctx); err != nil && !u.again(err) {
 			return told(err)
 		}
+		more = more || err != nil
 	}
 	return nil
 }

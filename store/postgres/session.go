@@ -16,12 +16,14 @@ const oldestServer = 140000
 
 const (
 	// The timeline is asked for only where the server writes: a standby has none of its own.
+	// Statistics outlast a server that is stopped, and none that crashed.
 	whoSQL = `SELECT pg_backend_pid(), current_setting('max_connections')::bigint, current_setting('synchronous_commit'),
 		current_setting('server_version_num')::bigint,
 		(SELECT system_identifier::text FROM pg_control_system()),
 		CASE WHEN pg_is_in_recovery() THEN 0 ELSE ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::bigint END,
 		(SELECT oid::bigint FROM pg_database WHERE datname = current_database()),
-		coalesce(to_regclass(?)::oid::bigint, 0)`
+		coalesce(to_regclass(?)::oid::bigint, 0),
+		(SELECT coalesce(extract(epoch FROM stats_reset) * 1000000, 0)::bigint FROM pg_stat_bgwriter)`
 	// Every statement finds its rows by an index, whatever its arguments: planning it anew for them
 	// took longer than running it.
 	setupSQL = `SELECT set_config('search_path', ?, false), set_config('lock_timeout', ?, false),
@@ -58,7 +60,7 @@ func newSession(pg *pgconn.PgConn, at place) (*conn, error) {
 		c.max = r.Int(1)
 		c.relax = r.Str(2) == "off"
 		version = r.Int(3)
-		c.place = identity{r.Str(4), r.Int(5), r.Int(6), r.Int(7)}
+		c.place, c.crash = identity{r.Str(4), r.Int(5), r.Int(6), r.Int(7)}, r.Int(8)
 		return nil
 	})
 	if err != nil {
@@ -87,6 +89,9 @@ func (p place) dial(ctx context.Context) (*conn, error) {
 	if err != nil {
 		_ = raw.Close(context.WithoutCancel(ctx))
 		return nil, err
+	}
+	if c.pooled {
+		return c, nil // the server's session is not ours alone
 	}
 	if err := c.run(`SELECT set_config('search_path', ?, false), set_config('client_min_messages', 'warning', false)`, []any{p.searchPath()}, nil); err != nil {
 		c.release()

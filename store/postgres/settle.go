@@ -23,7 +23,7 @@ const statusSQL = `SELECT coalesce(pg_xact_status(?::text::xid8), '')`
 // answered. One that still runs is waited for, as long as ctx lasts: its server has not
 // noticed yet that nobody is there. A server on another timeline may never have heard
 // of it.
-func (e *engine) statusOf(ctx context.Context, xid int64, was identity) xactStatus {
+func (e *engine) statusOf(ctx context.Context, xid int64, was *session) xactStatus {
 	for wait := 10 * time.Millisecond; ; wait = min(2*wait, 500*time.Millisecond) {
 		if s, err := e.askStatus(ctx, xid, was); err == nil && s != xactUnknown || errors.Is(err, errElsewhere) {
 			return s
@@ -40,25 +40,40 @@ func (e *engine) statusOf(ctx context.Context, xid int64, was identity) xactStat
 
 var errElsewhere = errors.New("the server is another one, or lives another life")
 
-func (e *engine) askStatus(ctx context.Context, xid int64, was identity) (s xactStatus, err error) {
+func (e *engine) askStatus(ctx context.Context, xid int64, was *session) (s xactStatus, err error) {
 	c, err := e.where.dial(ctx)
 	if err != nil {
 		return xactUnknown, err
 	}
 	defer c.release()
-	if c.place.system != was.system || c.place.timeline != was.timeline {
+	if c.place.system != was.place.system || c.place.timeline != was.place.timeline {
 		return xactUnknown, errElsewhere
 	}
-	err = c.run(statusSQL, []any{decimal(xid)}, func(r sqlrows.Row) error {
-		switch r.Str(0) {
-		case "committed":
-			s = xactCommitted
-		case "aborted":
-			s = xactAborted
-		}
-		return nil
-	})
-	return s, err
+	said := ""
+	err = c.run(statusSQL, []any{decimal(xid)}, func(r sqlrows.Row) error { said = r.Str(0); return nil })
+	if code(err) == invalidParameter {
+		said, err = "future", nil
+	}
+	if err != nil {
+		return xactUnknown, err
+	}
+	return judgeStatus(said, c.crash != was.crash)
+}
+
+// judgeStatus says what the server's word means. A server that crashed has forgotten the
+// numbers of transactions of which nothing had reached its disk, and gives them to others:
+// so what is in the future, or still runs, never was committed, and what was committed may
+// be another's.
+func judgeStatus(said string, crashed bool) (xactStatus, error) {
+	switch {
+	case said == "committed" && crashed:
+		return xactUnknown, errElsewhere
+	case said == "committed":
+		return xactCommitted, nil
+	case said == "aborted", said == "future", said == "in progress" && crashed:
+		return xactAborted, nil
+	}
+	return xactUnknown, nil
 }
 
 const (

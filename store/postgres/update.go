@@ -198,7 +198,7 @@ func (h *handle) settle(err error) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), settleLimit)
 	defer cancel()
-	switch h.e.statusOf(ctx, h.meta.xid, h.c.place) {
+	switch h.e.statusOf(ctx, h.meta.xid, h.c.session) {
 	case xactCommitted:
 		h.e.committed(h)
 		return nil

@@ -21,10 +21,10 @@ func (e *engine) view(ctx context.Context, fn func(*handle) error) error {
 		h, err := e.viewOnce(ctx, fn, arranged)
 		switch {
 		case h != nil && h.unordered:
-			if err := e.arrange(ctx); err != nil {
+			if err := e.arrange(ctx); err != nil && !onlyRead(err) {
 				return err
 			}
-			arranged = true
+			arranged = true // or those without a place are for others to see
 		case h != nil && h.err != nil && (errors.Is(h.err, errStaleConn) || isStale(h.err)) && stale <= e.o.Conns:
 			stale++
 		default:

@@ -16,7 +16,8 @@ const (
 	newRowsMax = 4096
 	newRowsSQL = `SELECT seq, stream FROM event WHERE seq > ? ORDER BY seq LIMIT 4097`
 	lateSQL    = `SELECT seq, stream FROM event WHERE seq = ANY (CAST(string_to_array(?, ',') AS bigint[]))`
-	lastRowSQL = `SELECT coalesce(max(seq), 0) FROM event`
+	lastRowSQL = `SELECT (SELECT coalesce(max(seq), 0) FROM event), pg_snapshot_xmin(pg_current_snapshot()), pg_snapshot_xmax(pg_current_snapshot())`
+	xminSQL    = `SELECT pg_snapshot_xmin(pg_current_snapshot())`
 
 	// gapLife is longer than a transaction can take from drawing a number to its commit.
 	gapLife = 2 * updateLimit
@@ -35,9 +36,11 @@ type watcher struct {
 	done  chan struct{}
 
 	// Of the goroutine alone.
-	last int64               // up to here everything has come or is a gap
-	gaps map[int64]time.Time // numbers that have not come, and since when
-	idle bool                // nobody watched: it begins anew
+	last  int64               // up to here everything has come or is a gap
+	gaps  map[int64]time.Time // numbers that have not come, and since when
+	idle  bool                // nobody watched: it begins anew
+	old   int64               // transactions before this one may have drawn numbers before it began; 0: none
+	since time.Time           // it began
 }
 
 func newWatcher(e *engine) *watcher {
@@ -71,7 +74,7 @@ func (w *watcher) loop() {
 			}
 		case <-tick.C:
 		}
-		if !w.wakes.Busy() {
+		if !w.wakes.Busy() || w.e.o.Hooks.Blind {
 			w.idle = true
 			continue
 		}
@@ -93,6 +96,9 @@ func (w *watcher) look() error {
 	defer c.release()
 	if w.idle {
 		return w.begin(c)
+	}
+	if err := w.olders(c); err != nil {
+		return err
 	}
 	streams := map[string]struct{}{}
 	if err := w.late(c, streams); err != nil {
@@ -126,17 +132,41 @@ func (w *watcher) ask(c *conn, sql string, args []any, each func(sqlrows.Row) er
 	return c.run(commitSQL, nil, nil)
 }
 
-// begin sets out from now, with all that may be under way: whoever came before looks
-// for himself.
+// begin sets out from now, and notes what is under way: whoever came before looks for
+// himself.
 func (w *watcher) begin(c *conn) error {
-	if err := w.ask(c, lastRowSQL, nil, func(r sqlrows.Row) error { w.last = max(r.Int(0)-newRowsMax/2, 0); return nil }); err != nil {
+	err := w.ask(c, lastRowSQL, nil, func(r sqlrows.Row) error {
+		w.last, w.old, w.since = max(r.Int(0)-newRowsMax/2, 0), 0, time.Now()
+		if r.Int(1) < r.Int(2) {
+			w.old = r.Int(2)
+		}
+		return nil
+	})
+	if err != nil {
 		return err
 	}
 	clear(w.gaps)
-	_, err := w.new(c, map[string]struct{}{})
+	_, err = w.new(c, map[string]struct{}{})
 	w.idle = err != nil
 	w.wakes.WakeAll()
 	return err
+}
+
+// olders wakes everybody until those transactions have ended that were under way when it
+// began: their numbers may lie further back than was looked.
+func (w *watcher) olders(c *conn) error {
+	if w.old == 0 {
+		return nil
+	}
+	oldest := int64(0)
+	if err := w.ask(c, xminSQL, nil, func(r sqlrows.Row) error { oldest = r.Int(0); return nil }); err != nil {
+		return err
+	}
+	if oldest >= w.old || time.Since(w.since) > gapLife {
+		w.old = 0
+	}
+	w.wakes.WakeAll()
+	return nil
 }
 
 // late finds those of the gaps that have come.
