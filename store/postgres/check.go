@@ -122,6 +122,8 @@ const (
 	rightsSQL = `SELECT c.relname FROM pg_class AS c WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r'
 		AND NOT (has_table_privilege(c.oid, 'SELECT') AND has_table_privilege(c.oid, 'INSERT')
 			AND has_table_privilege(c.oid, 'UPDATE') AND has_table_privilege(c.oid, 'DELETE')) LIMIT 1`
+	sequenceSQL = `SELECT c.relname FROM pg_class AS c WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'S'
+		AND NOT CASE relkind WHEN 'S' THEN has_sequence_privilege(c.oid, 'USAGE') ELSE true END LIMIT 1`
 )
 
 func (r *Report) look(c *conn, at place) (err error) {
@@ -143,6 +145,9 @@ func (r *Report) look(c *conn, at place) (err error) {
 	ask(unsoundSQL, nil, func(x sqlrows.Row) { r.problem("%s", x.Str(0)) })
 	ask(rightsSQL, nil, func(x sqlrows.Row) {
 		r.problem("the role %s may not read and write the table %s: grant it SELECT, INSERT, UPDATE and DELETE (docs/guide/postgres.md)", r.Role, x.Str(0))
+	})
+	ask(sequenceSQL, nil, func(x sqlrows.Row) {
+		r.problem("the role %s may not draw numbers from %s: grant it USAGE on the sequence (docs/guide/postgres.md)", r.Role, x.Str(0))
 	})
 	ask(rollbackSQL, nil, nil)
 	if standby {

@@ -165,6 +165,7 @@ func (c *conn) flush(patience time.Duration) error {
 				return err
 			}
 			failed = err
+			c.broken = c.broken || isStale(err) // nor may the session be what it was
 			break
 		}
 	}

@@ -113,10 +113,21 @@ func told(err error) error {
 	case takesNoWrites(err):
 		return txn.ErrNotCommitted.Say("The server takes no writes: it is a standby, or read-only. Nothing was changed.").
 			Hint("Connect to the primary (target_session_attrs=read-write in the URL finds it among several hosts).").Because(err)
+	case code(err) == insufficientRights:
+		return txn.ErrNotCommitted.Say("The database refused: %s. Nothing was changed.", serverSaid(err)).Hint(grantHint).Because(err)
 	case isStore(err):
 		return txn.ErrNotCommitted.Because(err)
 	}
 	return err
+}
+
+const grantHint = "Grant the right to the role that Placet uses, or do this as the role that owns the tables (docs/guide/postgres.md)."
+
+// serverSaid is the server's own sentence.
+func serverSaid(err error) string {
+	e := &pgconn.PgError{}
+	errors.As(err, &e)
+	return e.Message
 }
 
 // toldReader is told for a View.
@@ -124,6 +135,8 @@ func toldReader(err error) error {
 	switch {
 	case code(err) == queryCanceled:
 		return store.ErrLong.Because(err)
+	case code(err) == insufficientRights:
+		return store.ErrUnreadable.Say("The database refused: %s.", serverSaid(err)).Hint(grantHint).Because(err)
 	case isStore(err):
 		return store.ErrUnreadable.Because(err)
 	}

@@ -44,7 +44,9 @@ func apply(ctx context.Context, c *conn, at place, steps []migrate.Step) (err er
 		return err
 	}
 	for _, s := range migrate.Pending(steps, from) {
-		if err := applyStep(c, s); err != nil {
+		if err := applyStep(c, s); code(err) == insufficientRights {
+			return mayNotChange(at, err)
+		} else if err != nil {
 			return fmt.Errorf("change the schema of %s by %s: %w; the database is as it was", at, s.Name, err)
 		}
 	}
@@ -90,7 +92,7 @@ func mayNotChange(at place, err error) error {
 	if code(err) != insufficientRights {
 		return told(err)
 	}
-	return refuse(at.url, "has an older schema than this program, and this role may not change it").
+	return refuse(at.url, "has no tables of this program's schema, or older ones, and this role may not make or change them").
 		Hint("Run placet db migrate once as the role that owns the tables (docs/guide/postgres.md).").Because(err)
 }
 

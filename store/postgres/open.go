@@ -151,7 +151,11 @@ func readMeta(c *conn, at place) (m meta, found bool, err error) {
 	if e := c.run(rollbackSQL, nil, nil); e != nil && err == nil {
 		err = told(e)
 	}
-	switch code(err) {
+	said := code(err)
+	if said == undefinedTable && c.place.table != 0 { // a schema that may not be used is passed over
+		said = insufficientRights
+	}
+	switch said {
 	case undefinedTable, invalidSchema:
 		return m, false, nil
 	case undefinedColumn:

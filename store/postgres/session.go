@@ -16,13 +16,13 @@ const oldestServer = 140000
 
 const (
 	// The timeline is asked for only where the server writes: a standby has none of its own.
-	// Statistics outlast a server that is stopped, and none that crashed.
+	// The table is looked for where that takes no right on the schema. Statistics outlast a server that is stopped, and none that crashed.
 	whoSQL = `SELECT pg_backend_pid(), current_setting('max_connections')::bigint, current_setting('synchronous_commit'),
 		current_setting('server_version_num')::bigint,
 		(SELECT system_identifier::text FROM pg_control_system()),
 		CASE WHEN pg_is_in_recovery() THEN 0 ELSE ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::bigint END,
 		(SELECT oid::bigint FROM pg_database WHERE datname = current_database()),
-		coalesce(to_regclass(?)::oid::bigint, 0),
+		coalesce((SELECT c.oid::bigint FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE n.nspname = ?::name AND c.relname = 'meta'), 0),
 		(SELECT coalesce(extract(epoch FROM stats_reset) * 1000000, 0)::bigint FROM pg_stat_bgwriter)`
 	// Every statement finds its rows by an index, whatever its arguments: planning it anew for them
 	// took longer than running it.
@@ -55,7 +55,7 @@ func (e *engine) setUp(ctx context.Context, raw *pgx.Conn) error {
 func newSession(pg *pgconn.PgConn, at place) (*conn, error) {
 	c := &conn{pg: pg, session: &session{names: map[text]string{}, pooled: true}} // so that nothing is prepared before it is known
 	var version int64
-	err := c.run(whoSQL, []any{at.schema + ".meta"}, func(r sqlrows.Row) error {
+	err := c.run(whoSQL, []any{at.schema}, func(r sqlrows.Row) error {
 		c.pid = r.Int(0)
 		c.max = r.Int(1)
 		c.relax = r.Str(2) == "off"

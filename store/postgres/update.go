@@ -139,10 +139,7 @@ func (u *update) again(err error) bool {
 	case errors.As(err, &lost):
 		u.losses++
 		return u.pause(u.losses, maxLost)
-	case isStale(err):
-		u.dead++
-		return u.dead < maxLost
-	case errors.Is(err, errStaleConn):
+	case isStale(err), errors.Is(err, errStaleConn):
 		u.dead++
 		return u.dead <= u.e.o.Conns
 	}

@@ -25,7 +25,7 @@ func (e *engine) view(ctx context.Context, fn func(*handle) error) error {
 				return err
 			}
 			arranged = true // or those without a place are for others to see
-		case h != nil && h.err != nil && (errors.Is(h.err, errStaleConn) || isStale(h.err)) && stale <= e.o.Conns:
+		case h != nil && (errors.Is(h.err, errStaleConn) || isStale(err)) && stale <= e.o.Conns:
 			stale++
 		default:
 			return err
