@@ -84,13 +84,23 @@ func (e *engine) take(ctx context.Context) (*conn, error) {
 // slot is room for one transaction that writes: they leave connections for those that
 // read, however many wait for rows that others have locked.
 func (e *engine) slot(ctx context.Context) (leave func(), err error) {
+	leave = func() { <-e.slots }
 	select {
 	case e.slots <- struct{}{}:
-		return func() { <-e.slots }, nil
+		return leave, nil
+	default:
+	}
+	patience := time.NewTimer(e.o.BusyTimeout)
+	defer patience.Stop()
+	select {
+	case e.slots <- struct{}{}:
+		return leave, nil
 	case <-ctx.Done():
 		return nil, store.NotBegun(ctx)
 	case <-e.ctx.Done():
 		return nil, store.ErrClosed
+	case <-patience.C:
+		return nil, txn.ErrBusy.Because(errNoneFree)
 	}
 }
 
@@ -109,9 +119,9 @@ func connOf(raw *pgx.Conn) *conn {
 
 func (e *engine) isClosed() bool { return e.ctx.Err() != nil }
 
-// settings are what poolerSQL is given.
-func (e *engine) settings() []any {
-	return []any{e.where.searchPath(), millis(e.o.BusyTimeout), millis(updateLimit), millis(idleLimit)}
+// settings are what a session is told, or a transaction behind a pooler.
+func (e *engine) settings(c *conn) []any {
+	return []any{e.where.searchPath(), millis(e.o.BusyTimeout), millis(updateLimit), millis(idleLimit), c.durable()}
 }
 
 func decimal(n int64) string { return strconv.FormatInt(n, 10) }

@@ -78,7 +78,7 @@ const (
 	rollbackSQL    = `ROLLBACK`
 	// poolerSQL tells a transaction what a session is told once where no pooler is between.
 	poolerSQL = `SELECT set_config('search_path', ?, true), set_config('lock_timeout', ?, true),
-		set_config('statement_timeout', ?, true), set_config('idle_in_transaction_session_timeout', ?, true)`
+		set_config('statement_timeout', ?, true), set_config('idle_in_transaction_session_timeout', ?, true), set_config('synchronous_commit', ?, true)`
 )
 
 // begin queues what opens the transaction.
@@ -95,7 +95,7 @@ func (h *handle) begin() error {
 		return err
 	}
 	if h.c.pooled {
-		if err := h.send(request{sql: poolerSQL}, h.e.settings()...); err != nil {
+		if err := h.send(request{sql: poolerSQL}, h.e.settings(h.c)...); err != nil {
 			return err
 		}
 	}
