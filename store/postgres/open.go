@@ -125,12 +125,14 @@ func missing(at place) error {
 		Hint("Check the URL and %s. placet db migrate makes one, and so does the first command that writes.", schemaParam)
 }
 
-// inSchema are what opens a transaction that names tables without their schema.
+// inSchema is what opens a transaction that names tables without their schema, and waits
+// as long as we do.
 func inSchema(c *conn, at place, begin string) error {
 	if err := c.send(request{sql: begin}, nil); err != nil {
 		return err
 	}
-	return c.run(`SELECT set_config('search_path', ?, true), set_config('client_min_messages', 'warning', true)`, []any{at.searchPath()}, nil)
+	return c.run(`SELECT set_config('search_path', ?, true), set_config('client_min_messages', 'warning', true),
+		set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true)`, []any{at.searchPath()}, nil)
 }
 
 // metaAtAnySchema is what every schema of ours has.

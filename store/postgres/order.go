@@ -2,8 +2,11 @@ package postgres
 
 import (
 	"context"
+	"errors"
 
+	"github.com/placet-dev/placet/store"
 	"github.com/placet-dev/placet/store/sqlrows"
+	"github.com/placet-dev/placet/txn"
 )
 
 const (
@@ -27,6 +30,9 @@ func (e *engine) arrange(ctx context.Context) error {
 	for more := true; more; {
 		var err error
 		if more, err = e.arrangeSome(ctx); err != nil && !u.again(err) {
+			if errors.Is(err, txn.ErrUnknown) { // who reads wrote nothing that could be
+				return store.ErrUnreadable
+			}
 			return told(err)
 		}
 		more = more || err != nil
