@@ -49,6 +49,11 @@ states: ## Write docs/states.md from the state machines; a test fails where it i
 bench: ## Measure the floor and the product side by side, as ratios
 	PLACET_TEST_PG_DURABLE=1 $(WITHPG) $(GO) run ./internal/bench
 
+SIMULATE ?= 10m
+.PHONY: simulate
+simulate: ## Let daemons work while processes and networks fail, for SIMULATE (10m)
+	PLACET_SIMULATE=$(SIMULATE) $(WITHPG) $(GO) test ./internal/simulate -run '^TestSimulate$$' -count=1 -timeout 0 -v
+
 FUZZTIME ?= 30s
 .PHONY: fuzz
 fuzz: ## Fuzz every target for FUZZTIME (30s)

@@ -60,26 +60,28 @@ var law = map[string]string{
 	"internal/place":             "fault store store/sqlite store/postgres",
 	"internal/whole":             "fault txn",
 	"internal/dbcopy":            "fault txn event internal/place internal/whole store/sqlite store/postgres",
+	"internal/simulate":          "*",
 }
 
 // thirdParty says which packages may import which modules besides the standard
 // library and golang.org/x. Packages that are not named may import none.
 var thirdParty = map[string]string{
-	"internal/id":     "github.com/google/uuid",
-	"request":         "github.com/go-json-experiment/json",
-	"call":            "github.com/go-json-experiment/json",
-	"run":             "github.com/go-json-experiment/json",
-	"tool":            "github.com/santhosh-tekuri/jsonschema github.com/go-json-experiment/json github.com/google/jsonschema-go",
-	"policy/rules":    "cel.dev/cel-go cel.dev/expr google.golang.org/protobuf github.com/go-json-experiment/json",
-	"internal/config": "go.yaml.in/yaml",
-	"store/storetest": "github.com/google/go-cmp",
-	"store/sqlite":    "modernc.org/sqlite modernc.org/libc",
-	"store/postgres":  "github.com/jackc/pgx",
-	"internal/cli":    "github.com/spf13/cobra github.com/spf13/pflag",
-	"internal/bench":  "modernc.org/sqlite github.com/jackc/pgx",
-	"internal/pgtest": "github.com/jackc/pgx",
-	"mcpserver":       "github.com/modelcontextprotocol/go-sdk",
-	"httpapi":         "github.com/danielgtaylor/huma github.com/prometheus/client_golang github.com/prometheus/common github.com/go-json-experiment/json",
+	"internal/id":       "github.com/google/uuid",
+	"request":           "github.com/go-json-experiment/json",
+	"call":              "github.com/go-json-experiment/json",
+	"run":               "github.com/go-json-experiment/json",
+	"tool":              "github.com/santhosh-tekuri/jsonschema github.com/go-json-experiment/json github.com/google/jsonschema-go",
+	"policy/rules":      "cel.dev/cel-go cel.dev/expr google.golang.org/protobuf github.com/go-json-experiment/json",
+	"internal/config":   "go.yaml.in/yaml",
+	"store/storetest":   "github.com/google/go-cmp",
+	"store/sqlite":      "modernc.org/sqlite modernc.org/libc",
+	"store/postgres":    "github.com/jackc/pgx",
+	"internal/cli":      "github.com/spf13/cobra github.com/spf13/pflag",
+	"internal/bench":    "modernc.org/sqlite github.com/jackc/pgx",
+	"internal/pgtest":   "github.com/jackc/pgx",
+	"internal/simulate": "github.com/anishathalye/porcupine",
+	"mcpserver":         "github.com/modelcontextprotocol/go-sdk",
+	"httpapi":           "github.com/danielgtaylor/huma github.com/prometheus/client_golang github.com/prometheus/common github.com/go-json-experiment/json",
 }
 
 type pkg struct {

@@ -1,18 +1,17 @@
-//go:build postgres
-
 package cli_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -23,28 +22,41 @@ import (
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/httpapi"
 	"github.com/placet-dev/placet/internal/daemon"
+	"github.com/placet-dev/placet/internal/pgtest"
 	"github.com/placet-dev/placet/internal/place"
 	"github.com/placet-dev/placet/token"
 )
 
-var pgSchemas atomic.Int64
+// durable is a server that keeps what doctor looks for: commits reach its disk.
+var durable = sync.OnceValues(func() (*pgtest.Server, error) {
+	return pgtest.Start(context.Background(), pgtest.Options{Durable: true})
+})
 
-// postgresURL is an empty place in a PostgreSQL server that is the test's own. All of
-// this file gets its stores here.
+var durableAsked atomic.Bool // for that server
+
+// withServers are the package's tests, after which no server is left.
+type withServers struct{ pgtest.Tests }
+
+func (w withServers) Run() int {
+	defer func() {
+		if durableAsked.Load() {
+			if s, err := durable(); err == nil {
+				_ = s.Stop()
+			}
+		}
+	}()
+	return w.Tests.Run()
+}
+
+// postgresURL is an empty place that is the test's own.
 func postgresURL(t *testing.T) string {
 	t.Helper()
-	at := os.Getenv("PLACET_TEST_POSTGRES")
-	if at == "" {
-		t.Fatal("PLACET_TEST_POSTGRES has no URL of a PostgreSQL database")
-	}
-	u, err := url.Parse(at)
+	durableAsked.Store(true)
+	s, err := durable()
 	if err != nil {
-		t.Fatal("PLACET_TEST_POSTGRES is no URL")
+		t.Fatal(err)
 	}
-	q := u.Query()
-	q.Set("placet_schema", fmt.Sprintf("t_%d_%d", os.Getpid(), pgSchemas.Add(1)))
-	u.RawQuery = q.Encode()
-	return u.String()
+	return s.Schema(t)
 }
 
 // pgSecret stands as the password in every URL here: a server for tests trusts everybody.

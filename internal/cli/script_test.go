@@ -14,12 +14,13 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/placet-dev/placet/internal/cli"
+	"github.com/placet-dev/placet/internal/pgtest"
 )
 
 // TestMain makes this binary the placet program wherever a test starts one: in
 // scripts by its name, elsewhere through PATH.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){
+	testscript.Main(withServers{pgtest.Tests{M: m}}, map[string]func(){
 		"placet": func() { os.Exit(cli.Main(os.Args[1:], cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})) },
 	})
 }

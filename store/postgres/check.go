@@ -105,10 +105,11 @@ func (r *Report) describe(m meta, now identity) {
 }
 
 const (
-	aboutSQL = `SELECT version(), current_database(), current_user::text,
+	aboutSQL = `SELECT current_setting('server_version'), current_database(), current_user::text,
 		coalesce((SELECT sum(pg_total_relation_size(oid)) FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'), 0)::bigint,
 		CASE WHEN pg_is_in_recovery() THEN 1 ELSE 0 END,
 		(SELECT count(*) FROM pg_stat_replication WHERE sync_state IN ('sync', 'quorum')),
+		CASE WHEN pg_has_role('pg_read_all_stats', 'USAGE') THEN 1 ELSE 0 END,
 		coalesce((SELECT max(seq) FROM event), 0)`
 	settingSQL = `SELECT name, setting FROM pg_settings WHERE name = ANY (string_to_array(?, ' '))`
 	// Foreign keys that were not validated, and indexes that were not built to the end.
@@ -130,7 +131,7 @@ func (r *Report) look(c *conn, at place) (err error) {
 	if err := inSchema(c, at, `BEGIN READ ONLY`); err != nil {
 		return err
 	}
-	standby, synced := false, int64(0)
+	standby, seen, synced := false, false, int64(0)
 	ask := func(sql string, args []any, each func(sqlrows.Row)) {
 		if err == nil {
 			err = c.run(sql, args, func(x sqlrows.Row) error { each(x); return nil })
@@ -138,7 +139,7 @@ func (r *Report) look(c *conn, at place) (err error) {
 	}
 	ask(aboutSQL, nil, func(x sqlrows.Row) {
 		r.Server, r.Database, r.Role, r.Bytes = x.Str(0), x.Str(1), x.Str(2), x.Int(3)
-		standby, synced, r.Events = x.Int(4) == 1, x.Int(5), x.Int(6)
+		standby, synced, seen, r.Events = x.Int(4) == 1, x.Int(5), x.Int(6) == 1, x.Int(7)
 	})
 	ask(settingSQL, []any{strings.Join(checkedSettings, " ")}, func(x sqlrows.Row) { r.Settings[x.Str(0)] = x.Str(1) })
 	ask(`SELECT current_setting('is_superuser')`, nil, func(x sqlrows.Row) { r.Settings["is_superuser"] = x.Str(0) })
@@ -152,7 +153,7 @@ func (r *Report) look(c *conn, at place) (err error) {
 	ask(rollbackSQL, nil, nil)
 	if standby {
 		r.problem("the server is a standby: it can be read, and takes no writes")
-	} else if synced == 0 {
+	} else if synced == 0 && (seen || r.Settings["synchronous_standby_names"] == "") {
 		r.warning("No synchronous standby is connected: after a failover, what was acknowledged last may be missing, and a tool may run a second time.")
 	}
 	return err
@@ -163,8 +164,8 @@ func (r *Report) judge(c *conn) {
 	if r.Settings["fsync"] == "off" || r.Settings["full_page_writes"] == "off" {
 		r.problem("fsync or full_page_writes is off on the server: a crash of its machine loses commits, or the whole database")
 	}
-	if s := r.Settings["synchronous_commit"]; s == "off" {
-		r.warning("synchronous_commit is off on the server; Placet turns it on for its own sessions, except behind a pooler: set it to on for the role.")
+	if s := r.Settings["synchronous_commit"]; s == "off" || s == "local" || s == "remote_write" {
+		r.warning("synchronous_commit is %s on the server; Placet turns it on for its own transactions.", s)
 	}
 	if r.Settings["is_superuser"] == "on" {
 		r.warning("The role %s is a superuser: give Placet one of its own, which owns its schema and nothing else.", r.Role)

@@ -40,17 +40,17 @@ type session struct {
 	names  map[text]string // of prepared statements
 	made   int             // names ever
 	place  identity
-	crash  int64 // when the server last began anew after one
-	slot   int64 // of counters
-	max    int64 // connections that the server takes
-	relax  bool  // the server does not wait for its disk: it is told to
-	broken bool  // it is of no use any more
+	crash  int64  // when the server last began anew after one
+	slot   int64  // of counters
+	max    int64  // connections that the server takes
+	sync   string // for what the server lets a COMMIT wait, where it is not told otherwise
+	broken bool   // it is of no use any more
 }
 
 // request is one statement that was sent.
 type request struct {
 	sql    string
-	parsed bool // it is prepared on the way
+	parsed bool // it is to be prepared on the way
 	each   func(sqlrows.Row) error
 	write  *sqlrows.Write
 	count  *int64 // takes the number of rows that were changed
@@ -159,15 +159,19 @@ func (c *conn) flush(patience time.Duration) error {
 	}
 	var failed error
 	for i := range queue {
-		if err := c.answer(&queue[i]); err != nil {
-			c.forget(queue[i:])
-			if errors.Is(err, errDead) {
-				return err
-			}
+		err := c.answer(&queue[i])
+		if failed == nil {
 			failed = err
-			c.broken = c.broken || isStale(err) // nor may the session be what it was
-			break
 		}
+		if err == nil || isOurs(err) {
+			continue // the server goes on
+		}
+		c.forget(queue[i:])
+		if errors.Is(err, errDead) {
+			return err
+		}
+		c.broken = c.broken || isStale(err) // nor may the session be what it was
+		break
 	}
 	err := c.ready(failed)
 	clear(queue)
@@ -202,7 +206,9 @@ func (c *conn) answer(r *request) error {
 			return err
 		}
 		switch msg := msg.(type) {
-		case *pgproto3.ParseComplete, *pgproto3.BindComplete:
+		case *pgproto3.ParseComplete:
+			r.parsed = false
+		case *pgproto3.BindComplete:
 		case *pgproto3.DataRow:
 			if own == nil && r.each != nil {
 				v := row{vals: msg.Values}
@@ -226,9 +232,17 @@ func (c *conn) answer(r *request) error {
 }
 
 // lostGuard is the error of a write that another writer was quicker than.
-type lostGuard struct{ error }
+type lostGuard struct {
+	error
+	ours bool // the server knows of nothing, and goes on
+}
 
 func (e lostGuard) Unwrap() error { return e.error }
+
+func isOurs(err error) bool {
+	lost := lostGuard{}
+	return errors.As(err, &lost) && lost.ours
+}
 
 // errRolledBack: a transaction that had failed before was told to commit.
 var errRolledBack = txn.ErrNotCommitted.Say("The server rolled the transaction back; nothing was changed.")
@@ -242,14 +256,14 @@ func (r *request) done(tag []byte) error {
 		*r.count = n
 	}
 	if r.write != nil && r.write.Lost != nil && n != 1 {
-		return lostGuard{r.write.Lost()}
+		return lostGuard{r.write.Lost(), true}
 	}
 	return nil
 }
 
 func (r *request) failed(err *pgconn.PgError) error {
 	if r.write != nil && r.write.Taken != nil && err.Code == uniqueViolation {
-		return lostGuard{r.write.Taken()}
+		return lostGuard{r.write.Taken(), false}
 	}
 	return &statementError{r.sql, err}
 }
@@ -361,19 +375,35 @@ func (c *conn) forget(rest []request) {
 
 // run sends one statement by itself.
 func (c *conn) run(sql string, args []any, each func(sqlrows.Row) error) error {
+	return c.runFor(updateLimit+answerLimit, sql, args, each)
+}
+
+// runFor is run with another patience.
+func (c *conn) runFor(patience time.Duration, sql string, args []any, each func(sqlrows.Row) error) error {
 	if err := c.send(request{sql: sql, each: each}, args); err != nil {
 		return err
 	}
-	return c.flush(updateLimit + answerLimit)
+	return c.flush(patience)
 }
 
-// tidy makes room for statements, between transactions.
-func (c *conn) tidy() error {
-	if len(c.names) < maxStatements {
-		return nil
+// durable is what synchronous_commit has to be: a COMMIT that waits for no disk, or for
+// none of a standby's, may be forgotten, and what it started would run again.
+func (c *conn) durable() string {
+	switch c.sync {
+	case "off", "local", "remote_write":
+		return "on"
 	}
-	clear(c.names)
-	return c.run(`DEALLOCATE ALL`, nil, nil)
+	return c.sync
+}
+
+// tidy makes room for statements, between transactions. A connection that turns out to
+// be gone is noticed by whoever uses it.
+func (c *conn) tidy() {
+	if len(c.names) >= maxStatements {
+		clear(c.names)
+		_ = c.run(`DEALLOCATE ALL`, nil, nil)
+		clear(c.names)
+	}
 }
 
 // release gives the connection back to where it came from. One that is in a
@@ -398,5 +428,8 @@ func (c *conn) release() {
 
 // script runs statements that have no arguments and no rows.
 func (c *conn) script(sql string) error {
+	if err := c.pg.Conn().SetDeadline(time.Time{}); err != nil { // it may take long
+		return c.lost(err)
+	}
 	return c.pg.Exec(context.Background(), sql).Close()
 }

@@ -123,6 +123,31 @@ func TestDumpElsewhere(t *testing.T) {
 	}
 }
 
+// A dump that is put back under a process that has the store open is noticed by that process
+// too: a yes that it has acted on since must not be there for it a second time.
+func TestDumpPutBackUnderAnOpenStore(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Schema(t)
+	p := openShop(t, open(t, url, postgres.Options{Conns: 4}))
+	granted, asked := p.mustGrant(), p.mustAsk()
+	putBack := keep(t, url)
+	if res, err := p.Resume(p.ctx, granted.ApprovalID, nil); err != nil || res.Status != call.Succeeded {
+		t.Fatalf("resume: %s, %v", res.Status, err)
+	}
+	putBack()
+	for range 8 { // whichever connection it takes
+		if _, err := p.Resume(p.ctx, granted.ApprovalID, nil); !errors.Is(err, txn.ErrRestored) {
+			t.Errorf("the yes of before: %v", err)
+		}
+		if err := p.approve(asked); !errors.Is(err, txn.ErrRestored) {
+			t.Errorf("what waits: %v", err)
+		}
+	}
+	if n := p.ran[granted.CallID]; n != 1 {
+		t.Errorf("the tool ran %d times", n)
+	}
+}
+
 // wentBack wants a store that is read, and does nothing.
 func (p *shop) wentBack(granted, asked *call.PendingError) {
 	p.Helper()

@@ -32,6 +32,8 @@ type engine struct {
 	watcher *watcher
 	order   sync.Mutex // of whoever gives events their order
 
+	slots chan struct{} // one for each transaction that writes
+
 	ctx  context.Context // ends when the store is closed
 	quit func()
 	once sync.Once
@@ -75,12 +77,35 @@ func (e *engine) take(ctx context.Context) (*conn, error) {
 	}
 	c := connOf(held.Conn())
 	c.held = held
-	if err := c.tidy(); err != nil {
-		c.release()
-		return nil, txn.ErrNotCommitted.Because(err)
-	}
+	c.tidy()
 	return c, nil
 }
+
+// slot is room for one transaction that writes: they leave connections for those that
+// read, however many wait for rows that others have locked.
+func (e *engine) slot(ctx context.Context) (leave func(), err error) {
+	leave = func() { <-e.slots }
+	select {
+	case e.slots <- struct{}{}:
+		return leave, nil
+	default:
+	}
+	patience := time.NewTimer(e.o.BusyTimeout)
+	defer patience.Stop()
+	select {
+	case e.slots <- struct{}{}:
+		return leave, nil
+	case <-ctx.Done():
+		return nil, store.NotBegun(ctx)
+	case <-e.ctx.Done():
+		return nil, store.ErrClosed
+	case <-patience.C:
+		return nil, txn.ErrBusy.Because(errNoneFree)
+	}
+}
+
+// kept are the connections that those who write leave to those who read.
+const kept = 2
 
 var errNoneFree = errors.New("all connections to PostgreSQL stayed in use")
 
@@ -94,9 +119,9 @@ func connOf(raw *pgx.Conn) *conn {
 
 func (e *engine) isClosed() bool { return e.ctx.Err() != nil }
 
-// settings are what poolerSQL is given.
-func (e *engine) settings() []any {
-	return []any{e.where.searchPath(), millis(e.o.BusyTimeout), millis(updateLimit), millis(idleLimit)}
+// settings are what a session is told, or a transaction behind a pooler.
+func (e *engine) settings(c *conn) []any {
+	return []any{e.where.searchPath(), millis(e.o.BusyTimeout), millis(updateLimit), millis(idleLimit), c.durable()}
 }
 
 func decimal(n int64) string { return strconv.FormatInt(n, 10) }
@@ -155,8 +180,8 @@ func (e *engine) committed(h *handle) {
 // close waits for what is in flight. Later updates are not committed.
 func (e *engine) Close() error {
 	e.once.Do(func() {
+		e.news.stop() // first: it tells what was committed last
 		e.quit()
-		e.news.stop()
 		e.watcher.stop()
 		e.pool.Close()            // waits for those in use
 		e.watcher.wakes.WakeAll() // only now: who waits reads once more, and has to find the store closed

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -77,7 +78,7 @@ const (
 	rollbackSQL    = `ROLLBACK`
 	// poolerSQL tells a transaction what a session is told once where no pooler is between.
 	poolerSQL = `SELECT set_config('search_path', ?, true), set_config('lock_timeout', ?, true),
-		set_config('statement_timeout', ?, true), set_config('idle_in_transaction_session_timeout', ?, true)`
+		set_config('statement_timeout', ?, true), set_config('idle_in_transaction_session_timeout', ?, true), set_config('synchronous_commit', ?, true)`
 )
 
 // begin queues what opens the transaction.
@@ -94,7 +95,7 @@ func (h *handle) begin() error {
 		return err
 	}
 	if h.c.pooled {
-		if err := h.send(request{sql: poolerSQL}, h.e.settings()...); err != nil {
+		if err := h.send(request{sql: poolerSQL}, h.e.settings(h.c)...); err != nil {
 			return err
 		}
 	}
@@ -139,7 +140,7 @@ func (h *handle) flush() error {
 	if err := h.exchange(); err != nil {
 		if !errors.Is(err, errDead) {
 			h.heard = true
-		} else if !h.heard {
+		} else if !h.heard && !errors.Is(err, os.ErrDeadlineExceeded) { // on a silent network the next one is no better
 			err = errors.Join(errStaleConn, err)
 		}
 		return h.fail(err)
@@ -426,7 +427,7 @@ func (h *handle) lookLate(late func(sql string), sql string) {
 	h.run = h.run || strings.Contains(sql, "FROM run ")
 	switch {
 	case sql == lockNameSQL, strings.Contains(sql, "FROM delivery"), strings.HasPrefix(sql, "SELECT head_seq"):
-	case strings.Contains(sql, "SELECT owner_id"):
+	case strings.Contains(sql, "THEN owner_id"):
 		h.owners++ // its name is not known here: it is the next one
 	case !h.frozen:
 	case h.run && strings.Contains(sql, "FROM call"): // it hangs below the run
@@ -462,7 +463,7 @@ var errUnordered = txn.ErrNotCommitted.Say("New events have not got their order 
 // Arrange ends a view in which events show that have no place in the public order yet;
 // they are given one, and it begins again.
 func (h *handle) Arrange() error {
-	if h.writes || h.arranged || h.e.o.ReadOnly {
+	if h.writes || h.arranged {
 		return nil
 	}
 	if err := h.Query(unorderedSQL, nil, func(sqlrows.Row) error { h.unordered = true; return nil }); err != nil {

@@ -22,6 +22,7 @@ type meta struct {
 	clock                        int64
 	lastAt                       int64 // of the last event; only where the store is opened
 	xid                          int64 // of a transaction that writes
+	table                        int64 // in which the row lies: it may be made anew under a connection that lasts
 }
 
 // identity says in which server, and which life of its, a store lies. pg_dump and
@@ -34,7 +35,7 @@ type identity struct {
 }
 
 const (
-	metaColumns = `schema, min_writer, min_reader, store_id, epoch, restored_at, restored_to, system_id, timeline, database_oid, table_oid, targets, clock_timestamp()`
+	metaColumns = `schema, min_writer, min_reader, store_id, epoch, restored_at, restored_to, system_id, timeline, database_oid, table_oid, targets, clock_timestamp(), tableoid::bigint`
 	// viewMetaSQL also bounds the statements that follow.
 	viewMetaSQL = `SELECT ` + metaColumns + `, set_config('statement_timeout', '` + viewMillis + `', true) FROM meta WHERE id = 1`
 	// beginMetaSQL draws the transaction's number too, by which it can be asked later
@@ -47,10 +48,10 @@ func (m *meta) scan(r sqlrows.Row, writes bool) {
 	*m = meta{
 		schema: r.Int(0), minWriter: r.Int(1), minReader: r.Int(2), store: r.Str(3), epoch: r.Int(4), restoredAt: r.Time(5), restoredTo: r.Time(6),
 		place:   identity{r.Str(7), r.Int(8), r.Int(9), r.Int(10)},
-		targets: r.Int(11), clock: r.(*row).clock(12),
+		targets: r.Int(11), clock: r.(*row).clock(12), table: r.Int(13),
 	}
 	if writes {
-		m.xid = r.Int(13)
+		m.xid = r.Int(14)
 	}
 }
 
@@ -97,6 +98,7 @@ func (m *meta) wentBack(now identity) string {
 
 // mayGoOn refuses writes to a store that is not where it was.
 func (m *meta) mayGoOn(now identity) error {
+	now.table = m.table
 	why := m.wentBack(now)
 	if why == "" {
 		return nil

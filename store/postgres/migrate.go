@@ -10,6 +10,7 @@ import (
 	"github.com/placet-dev/placet/fault"
 	"github.com/placet-dev/placet/internal/migrate"
 	"github.com/placet-dev/placet/store/sqlrows"
+	"github.com/placet-dev/placet/txn"
 )
 
 const (
@@ -73,7 +74,7 @@ func madeSchema(c *conn, at place) (from int, err error) {
 	case err != nil:
 		return 0, told(err)
 	case !there:
-		if err = c.run(`CREATE SCHEMA `+at.schema, nil, nil); code(err) == insufficientRights {
+		if err = c.run(`CREATE SCHEMA `+quoted(at.schema), nil, nil); code(err) == insufficientRights {
 			return 0, refuse(at.url, "has no schema %s, and this role may not make one", at.schema).
 				Hint("Make it as the database's owner: CREATE SCHEMA %s AUTHORIZATION ROLE (docs/guide/postgres.md).", at.schema).Because(err)
 		}
@@ -163,7 +164,12 @@ func AcceptRestore(ctx context.Context, url string) error {
 	if m.wentBack(c.place) == "" {
 		return fault.New(fault.Conflict, "%s did not go back in time: there is nothing to accept.", at)
 	}
-	return told(accept(c, at))
+	if err := accept(c, at); errors.Is(err, txn.ErrUnknown) {
+		return err
+	} else if err != nil {
+		return told(err)
+	}
+	return nil
 }
 
 func accept(c *conn, at place) (err error) {
@@ -194,5 +200,10 @@ func accept(c *conn, at place) (err error) {
 	if err := c.run(`UPDATE event_order SET last = last + ?`, []any{lifeGap}, nil); err != nil {
 		return err
 	}
-	return c.run(commitSQL, nil, nil)
+	if err := c.run(commitSQL, nil, nil); errors.Is(err, errDead) {
+		return txn.ErrUnknown.Say("The server did not say whether it began a new life of the store.").Hint("Run placet db check.").Because(err)
+	} else if err != nil {
+		return err
+	}
+	return nil
 }

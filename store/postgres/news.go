@@ -67,6 +67,7 @@ func (n *news) send() {
 		select {
 		case <-n.kick:
 		case <-n.quit:
+			n.notifyAll() // what was committed last
 			return
 		}
 		timer := time.NewTimer(gatherNews)
@@ -75,12 +76,16 @@ func (n *news) send() {
 		case <-n.quit: // what was committed is told all the same
 			timer.Stop()
 		}
-		n.mu.Lock()
-		streams := n.streams
-		n.streams = map[string]struct{}{}
-		n.mu.Unlock()
-		n.notify(payloads(n.id, slices.Sorted(maps.Keys(streams))))
+		n.notifyAll()
 	}
+}
+
+func (n *news) notifyAll() {
+	n.mu.Lock()
+	streams := n.streams
+	n.streams = map[string]struct{}{}
+	n.mu.Unlock()
+	n.notify(payloads(n.id, slices.Sorted(maps.Keys(streams))))
 }
 
 const (
@@ -118,7 +123,7 @@ func (n *news) notify(payloads []string) {
 	if len(payloads) == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), answerLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), pollEvery)
 	defer cancel()
 	c, err := n.e.take(ctx)
 	if err != nil {
@@ -138,8 +143,6 @@ func (n *news) notify(payloads []string) {
 func (n *news) listen() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	stop := context.AfterFunc(ctx, func() {})
-	defer stop()
 	go func() { <-n.quit; cancel() }()
 	wait := reconnectMin
 	for ctx.Err() == nil {

@@ -70,9 +70,12 @@ func openEngine(ctx context.Context, url string, o Options, schema fs.FS) (*engi
 	e.clock.saw(lastAt)
 	e.watcher, e.news = newWatcher(e), newNews(e)
 	conf := at.pool
-	conf.MaxConns = int32(min(e.o.Conns, 1000))
+	if !at.sized || o.Conns > 0 {
+		conf.MaxConns = int32(min(e.o.Conns, 1000))
+	}
 	conf.MinConns = min(conf.MinConns, conf.MaxConns)
 	conf.AfterConnect = e.setUp
+	e.slots = make(chan struct{}, max(int(conf.MaxConns)-kept, 1))
 	if e.pool, err = pgxpool.NewWithConfig(ctx, conf); err != nil {
 		return nil, unreachable(at, err)
 	}
@@ -119,7 +122,7 @@ func (p place) connect(ctx context.Context) (*conn, error) {
 
 func missing(at place) error {
 	return fault.New(fault.NotFound, "There is no store in %s: the schema %s has none.", at, at.schema).
-		Hint("Check the URL and %s; the first command that writes makes it.", schemaParam)
+		Hint("Check the URL and %s. placet db migrate makes one, and so does the first command that writes.", schemaParam)
 }
 
 // inSchema is what opens a transaction that names tables without their schema, and waits
@@ -133,7 +136,7 @@ func inSchema(c *conn, at place, begin string) error {
 }
 
 // metaAtAnySchema is what every schema of ours has.
-const metaAtAnySchema = `SELECT schema, min_writer, min_reader, store_id, epoch, restored_at, restored_to, system_id, timeline, database_oid, table_oid, 0::bigint, clock_timestamp(),
+const metaAtAnySchema = `SELECT schema, min_writer, min_reader, store_id, epoch, restored_at, restored_to, system_id, timeline, database_oid, table_oid, 0::bigint, clock_timestamp(), tableoid::bigint,
 	coalesce((SELECT at FROM event ORDER BY seq DESC LIMIT 1), 0) FROM meta WHERE id = 1`
 
 // readMeta reads what the store says about itself; found is false where there is none.
@@ -144,7 +147,7 @@ func readMeta(c *conn, at place) (m meta, found bool, err error) {
 	err = c.run(metaAtAnySchema, nil, func(r sqlrows.Row) error {
 		found = true
 		m.scan(r, false)
-		m.lastAt = r.Int(13)
+		m.lastAt = r.Int(14)
 		return nil
 	})
 	if e := c.run(rollbackSQL, nil, nil); e != nil && err == nil {

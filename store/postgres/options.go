@@ -15,7 +15,7 @@ type Options struct {
 	// written, and a missing store is an error. Default: false.
 	ReadOnly bool
 	// Conns bounds the connections of this process, besides the one that listens.
-	// Default: 16.
+	// Default: what pool_max_conns in the URL says, else 16.
 	Conns int
 	// Logger hears of what no caller can be told. Default: slog.Default().
 	Logger *slog.Logger

@@ -27,8 +27,12 @@ func IsURL(s string) bool {
 // Redacted is the url without its password and other secrets, for people to read.
 func Redacted(given string) string {
 	scheme, rest, _ := strings.Cut(given, "://")
-	if i := strings.IndexAny(rest, "@/"); i >= 0 && rest[i] == '@' {
-		user, _, _ := strings.Cut(rest[:i], ":")
+	netloc := rest
+	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+		netloc = rest[:i]
+	}
+	if i := strings.LastIndex(netloc, "@"); i >= 0 { // a password may have one too
+		user, _, _ := strings.Cut(netloc[:i], ":")
 		rest = user + rest[i:]
 	}
 	where, query, _ := strings.Cut(rest, "?")
@@ -51,11 +55,13 @@ type place struct {
 	url    string
 	schema string
 	pool   *pgxpool.Config
+	sized  bool            // the URL says how many connections there may be
 	direct *pgxpool.Config // to the server itself, for what a pooler swallows
 }
 
-// validSchema are names that need no quotes.
-var validSchema = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,62}$`)
+// validSchema are names that are the same with quotes and without, and leave room for the
+// channel's.
+var validSchema = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,54}$`)
 
 // placeOf reads a URL. Nothing is connected to.
 func placeOf(raw string) (place, error) {
@@ -71,9 +77,10 @@ func placeOf(raw string) (place, error) {
 	}
 	if !validSchema.MatchString(p.schema) || strings.HasPrefix(p.schema, "pg_") {
 		return p, refuse(raw, "names the schema %q", p.schema).
-			Hint("Use up to 63 small letters, digits and underscores, beginning with a letter and not with pg_.")
+			Hint("Use up to 55 small letters, digits and underscores, beginning with a letter and not with pg_.")
 	}
 	listen := q.Get(listenParam)
+	p.sized = q.Has("pool_max_conns")
 	q.Del(schemaParam)
 	q.Del(listenParam)
 	u.RawQuery = q.Encode()
@@ -104,7 +111,7 @@ func withoutURL(err error) string {
 func (p place) String() string { return Redacted(p.url) }
 
 // searchPath has nothing in it that others could put tables into.
-func (p place) searchPath() string { return p.schema }
+func (p place) searchPath() string { return quoted(p.schema) }
 
 // channel is what the processes of one store listen to.
 func (p place) channel() string { return "placet_" + p.schema }

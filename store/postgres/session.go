@@ -24,10 +24,11 @@ const (
 		(SELECT oid::bigint FROM pg_database WHERE datname = current_database()),
 		coalesce((SELECT c.oid::bigint FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE n.nspname = ?::name AND c.relname = 'meta'), 0),
 		(SELECT coalesce(extract(epoch FROM stats_reset) * 1000000, 0)::bigint FROM pg_stat_bgwriter)`
+	// Every statement finds its rows by an index, whatever its arguments: planning it anew for them
+	// took longer than running it.
 	setupSQL = `SELECT set_config('search_path', ?, false), set_config('lock_timeout', ?, false),
 		set_config('statement_timeout', ?, false), set_config('idle_in_transaction_session_timeout', ?, false),
-		set_config('client_min_messages', 'warning', false)`
-	syncSQL = `SET synchronous_commit = on`
+		set_config('client_min_messages', 'warning', false), set_config('plan_cache_mode', 'force_generic_plan', false), set_config('synchronous_commit', ?, false)`
 )
 
 // setUp learns what a new connection leads to, and tells its session what it is for.
@@ -37,13 +38,8 @@ func (e *engine) setUp(ctx context.Context, raw *pgx.Conn) error {
 		return err
 	}
 	if !c.pooled {
-		if err := c.run(setupSQL, e.settings(), nil); err != nil {
+		if err := c.run(setupSQL, e.settings(c), nil); err != nil {
 			return err
-		}
-		if c.relax {
-			if err := c.run(syncSQL, nil, nil); err != nil {
-				return err
-			}
 		}
 	}
 	return ctx.Err()
@@ -53,10 +49,10 @@ func (e *engine) setUp(ctx context.Context, raw *pgx.Conn) error {
 func newSession(pg *pgconn.PgConn, at place) (*conn, error) {
 	c := &conn{pg: pg, session: &session{names: map[text]string{}, pooled: true}} // so that nothing is prepared before it is known
 	var version int64
-	err := c.run(whoSQL, []any{at.schema}, func(r sqlrows.Row) error {
+	err := c.runFor(answerLimit, whoSQL, []any{at.schema}, func(r sqlrows.Row) error {
 		c.pid = r.Int(0)
 		c.max = r.Int(1)
-		c.relax = r.Str(2) == "off"
+		c.sync = r.Str(2)
 		version = r.Int(3)
 		c.place, c.crash = identity{r.Str(4), r.Int(5), r.Int(6), r.Int(7)}, r.Int(8)
 		return nil
@@ -79,7 +75,9 @@ func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""
 
 // dial makes a connection of our own, outside of the pool, to the server itself.
 func (p place) dial(ctx context.Context) (*conn, error) {
-	raw, err := pgx.ConnectConfig(ctx, p.direct.ConnConfig.Copy())
+	conf := p.direct.ConnConfig.Copy()
+	conf.OnNotification = func(*pgconn.PgConn, *pgconn.Notification) {} // else pgx keeps each for somebody to ask
+	raw, err := pgx.ConnectConfig(ctx, conf)
 	if err != nil {
 		return nil, unreachable(p, err)
 	}

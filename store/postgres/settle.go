@@ -62,15 +62,14 @@ func (e *engine) askStatus(ctx context.Context, xid int64, was *session) (s xact
 
 // judgeStatus says what the server's word means. A server that crashed has forgotten the
 // numbers of transactions of which nothing had reached its disk, and gives them to others:
-// so what is in the future, or still runs, never was committed, and what was committed may
-// be another's.
+// so what is in the future never was committed, and what was committed may be another's.
 func judgeStatus(said string, crashed bool) (xactStatus, error) {
 	switch {
 	case said == "committed" && crashed:
 		return xactUnknown, errElsewhere
 	case said == "committed":
 		return xactCommitted, nil
-	case said == "aborted", said == "future", said == "in progress" && crashed:
+	case said == "aborted", said == "future":
 		return xactAborted, nil
 	}
 	return xactUnknown, nil
@@ -79,24 +78,25 @@ func judgeStatus(said string, crashed bool) (xactStatus, error) {
 const (
 	// Whoever began before a change of wake targets was committed has read the row
 	// about the store, and holds a lock on its table until it ends.
-	oldersSQL = `SELECT virtualtransaction FROM pg_locks WHERE relation = 'meta'::regclass AND granted AND mode = 'AccessShareLock'
+	oldersSQL = `SELECT virtualtransaction FROM pg_locks WHERE relation = to_regclass(?) AND granted AND mode = 'AccessShareLock'
 		AND pid <> pg_backend_pid() AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
-	stillSQL = `SELECT 1 FROM pg_locks WHERE virtualtransaction = ANY (string_to_array(?, ' ')) AND relation = 'meta'::regclass LIMIT 1`
+	stillSQL = `SELECT 1 FROM pg_locks WHERE virtualtransaction = ANY (string_to_array(?, ' ')) AND relation = to_regclass(?) LIMIT 1`
 )
 
 // passed waits, after a target that hears of every stream was added or changed, for the
 // transactions that began before: they do not know of it, and what they commit later
 // would not reach it.
-func (e *engine) passed(h *handle) {
+func (e *engine) passed(h *handle, c *conn) {
 	if !h.toAll {
 		return
 	}
 	end := time.Now().Add(e.o.BusyTimeout)
 	olders := ""
-	err := h.c.run(oldersSQL, nil, func(r sqlrows.Row) error { olders += " " + r.Str(0); return nil })
+	own := e.where.schema + ".meta"
+	err := c.run(oldersSQL, []any{own}, func(r sqlrows.Row) error { olders += " " + r.Str(0); return nil })
 	for still := olders != ""; still && err == nil && time.Now().Before(end); {
 		still = false
-		err = h.c.run(stillSQL, []any{olders[1:]}, func(sqlrows.Row) error { still = true; return nil })
+		err = c.run(stillSQL, []any{olders[1:], own}, func(sqlrows.Row) error { still = true; return nil })
 		if still {
 			time.Sleep(retryPause)
 		}

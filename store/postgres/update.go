@@ -32,6 +32,11 @@ func (e *engine) update(ctx context.Context, fn func(store.Rows) error, write fu
 	if err := e.mayEnter(); err != nil {
 		return err
 	}
+	leave, err := e.slot(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	u := &update{e: e, fn: fn, write: write}
 	for {
 		c, err := e.take(ctx)
@@ -173,7 +178,7 @@ func (h *handle) commit() error {
 	err = h.c.flush(updateLimit + answerLimit)
 	if err == nil {
 		h.e.committed(h)
-		h.e.passed(h)
+		h.e.passed(h, h.c)
 		return nil
 	}
 	return h.settle(err)
@@ -183,7 +188,7 @@ func (h *handle) commit() error {
 // statement before it failed, or it was refused, it was not carried out.
 func (h *handle) settle(err error) error {
 	failed := &statementError{}
-	switch refused := errors.As(err, &failed) && failed.sql != commitSQL; {
+	switch refused := errors.As(err, &failed) && failed.sql != commitSQL && !errors.Is(err, errDead); {
 	case errors.As(err, &lostGuard{}), refused, isConflict(err), errors.Is(err, errRolledBack), strings.HasPrefix(code(err), "23"):
 		h.rollback()
 		return errRetry{err}
@@ -193,6 +198,10 @@ func (h *handle) settle(err error) error {
 	switch h.e.statusOf(ctx, h.meta.xid, h.c.session) {
 	case xactCommitted:
 		h.e.committed(h)
+		if c, err := h.e.where.dial(ctx); err == nil {
+			h.e.passed(h, c)
+			c.release()
+		}
 		return nil
 	case xactAborted:
 		return txn.ErrNotCommitted.Because(err)

@@ -63,7 +63,7 @@ func (e *engine) viewOnce(ctx context.Context, fn func(*handle) error, arranged 
 	if h.err == nil && !h.unordered {
 		err = run()
 	}
-	if err == nil && h.err != nil {
+	if h.err != nil { // it counts for more: the closure may have said something else because of it
 		err = toldReader(h.err)
 	}
 	h.over = true

@@ -122,11 +122,11 @@ func (w *watcher) ask(c *conn, sql string, args []any, each func(sqlrows.Row) er
 		if err := c.send(request{sql: `BEGIN READ ONLY`}, nil); err != nil {
 			return err
 		}
-		if err := c.send(request{sql: poolerSQL}, w.e.settings()); err != nil {
+		if err := c.send(request{sql: poolerSQL}, w.e.settings(c)); err != nil {
 			return err
 		}
 	}
-	if err := c.run(sql, args, each); err != nil || !c.pooled {
+	if err := c.runFor(pollEvery+answerLimit, sql, args, each); err != nil || !c.pooled {
 		return err
 	}
 	return c.run(commitSQL, nil, nil)

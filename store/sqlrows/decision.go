@@ -32,10 +32,11 @@ var (
 	decisionByKeySQL = selectDecisions + ` WHERE owner_kind = ? AND owner_id = ? AND idempotency_key = ? AND ` + seenDecision
 	dueSQL           = selectDecisions + ` WHERE due_at < ? ORDER BY due_at LIMIT +? OFFSET +?`
 
-	// A decision's owner never changes: it is locked by what the decision says of it.
-	lockOwningCallSQL = selectCalls + ` WHERE id = (SELECT owner_id FROM decision WHERE id = ? AND owner_kind = 'call')` + forChange
-	lockOwningRunSQL  = `SELECT 1 FROM run WHERE id = (SELECT owner_id FROM decision WHERE id = ? AND owner_kind = 'run')` + forChange
-	lockOwningJobSQL  = `SELECT 1 FROM job WHERE id = (SELECT owner_id FROM decision WHERE id = ? AND owner_kind = 'job')` + forChange
+	// A decision's owner never changes: it is locked by what the decision says of it. A
+	// condition on its kind would let PostgreSQL look through all of that kind.
+	lockOwningCallSQL = selectCalls + ` WHERE id = (SELECT CASE WHEN owner_kind = 'call' THEN owner_id END FROM decision WHERE id = ?)` + forChange
+	lockOwningRunSQL  = `SELECT 1 FROM run WHERE id = (SELECT CASE WHEN owner_kind = 'run' THEN owner_id END FROM decision WHERE id = ?)` + forChange
+	lockOwningJobSQL  = `SELECT 1 FROM job WHERE id = (SELECT CASE WHEN owner_kind = 'job' THEN owner_id END FROM decision WHERE id = ?)` + forChange
 )
 
 func (x Rows) Decision(id string) (decision.Decision, error) {

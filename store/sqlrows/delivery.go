@@ -43,6 +43,7 @@ const (
 			AND NOT EXISTS (SELECT 1 FROM wake_target AS t WHERE t.id = delivery.target_id AND t.removed_at IS NOT NULL) GROUP BY status`
 	settledSQL = `SELECT CASE WHEN status <> 'pending' OR open = 0 THEN 1 ELSE 0 END FROM decision WHERE id = ?`
 
+	lockDeliverySQL = `SELECT 1 FROM delivery WHERE id = ?` + forChange
 	// lockLaneSQL keeps what is open in a lane so until its next one has come: else that
 	// would wait for one that came to its end meanwhile.
 	lockLaneSQL = `SELECT 1 FROM delivery WHERE target_id = ? AND stream = ? AND ended_at IS NULL AND ordered = 1
@@ -192,6 +193,9 @@ func asOne(a, b delivery.Delivery) bool {
 func (x Rows) updateDelivery(prev delivery.Delivery, ch delivery.Change) (bool, error) {
 	guard := []any{prev.ID, prev.Version, string(prev.Status), prev.Fence, prev.Epoch}
 	if again(prev, ch) {
+		if err := x.Lock(nil, lockDeliverySQL, prev.ID); err != nil { // what is put aside must be what is changed then
+			return false, err
+		}
 		if kept, err := x.one(keepAttemptSQL, guard...); err != nil || !kept {
 			return false, err
 		}

@@ -24,7 +24,7 @@ type Conn interface {
 	Latest() time.Time
 	Touch(stream string)
 
-	// Query runs a statement and calls each for every row; each may use the connection.
+	// Query runs a statement and calls each for every row; each must not use the connection.
 	Query(sql string, args []any, each func(Row) error) error
 	// Exec runs a writing statement and says how many rows it changed.
 	Exec(sql string, args ...any) (changed int64, err error)

@@ -330,8 +330,8 @@ func fits(c call.Call, d decision.Decision) bool {
 		may = []decision.Status{"", decision.Rejected, decision.Consumed}
 	case call.Expired:
 		may = []decision.Status{decision.Expired}
-	case call.Cancelled:
-		may = []decision.Status{decision.Withdrawn}
+	case call.Cancelled: // a yes that nobody had acted on was replaced by none
+		may = []decision.Status{decision.Withdrawn, decision.Superseded}
 	case call.Running:
 		may = []decision.Status{"", decision.Consumed}
 	default: // an unknown call keeps its last record whatever becomes of that

@@ -29,9 +29,11 @@ func (k *checker) job(j job.Job) {
 	}
 }
 
-// life checks that a job's status is the one its log tells, and that the log ends with it.
+// life checks that a job's status is the one its log tells, and that the log ends with it:
+// only what became of telling people about it may follow.
 func (k *checker) life(j job.Job, es []event.Event) {
 	told, ends := job.Queued, 0
+	es = slices.DeleteFunc(slices.Clone(es), func(e event.Event) bool { return e.Type == event.DeliveryDropped })
 	for i, e := range es {
 		switch {
 		case e.Type == event.JobStarted:

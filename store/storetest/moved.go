@@ -9,6 +9,7 @@ import (
 
 	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/event"
+	"github.com/placet-dev/placet/job"
 	"github.com/placet-dev/placet/run"
 	"github.com/placet-dev/placet/store"
 	"github.com/placet-dev/placet/token"
@@ -40,6 +41,7 @@ func Fill(t *testing.T, place Instance) *Lived {
 	}
 	w.insertToken(func(k *token.Token) { k.Name = "O'Néil \U0001F600" })
 	w.insertToken(func(k *token.Token) { k.Scope, k.RevokedAt = token.Admin, moment(2) })
+	w.insertHome(func(*job.Home) {})
 	l := &Lived{cursors: map[string]event.Cursor{}, after: map[string]int{}}
 	g := w.play(w.s, 0).pursue()
 	g.goesOn("jot, and ask for a refund")

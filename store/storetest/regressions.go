@@ -4,7 +4,10 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/placet-dev/placet/delivery"
+	"github.com/placet-dev/placet/store"
 	"github.com/placet-dev/placet/txn"
 )
 
@@ -13,6 +16,7 @@ import (
 func regressions(t *testing.T, b Backend) {
 	cases(t, b, map[string]func(*world){
 		"told of an earlier failure": toldOfEarlierFailure,
+		"put aside twice":            putAsideTwice,
 	})
 }
 
@@ -32,4 +36,38 @@ func toldOfEarlierFailure(w *world) {
 			}
 		}
 	}, Fail)
+}
+
+// putAsideTwice: of two that claimed what had been tried before one put the earlier attempt
+// aside and lost: it failed where the other had put it aside as well, and where the other
+// gave the delivery up the attempt stood there twice.
+func putAsideTwice(w *world) {
+	handles := []*world{w, w.with(w.open(Options{Once: true})), w.with(w.open(Options{Once: true}))}
+	t := relay("")
+	t.Unordered = true
+	_, ds := w.lanes(t, rounds(60))
+	for _, d := range ds {
+		d = w.does(w.claims(t, d.ID).ID, delivery.Release{Fence: 1})
+		cmds := []delivery.Command{
+			delivery.Claim{Target: t, Owner: "me", Lease: time.Hour, Epoch: 1},
+			delivery.Claim{Target: t, Owner: "you", Lease: time.Hour, Epoch: 1},
+			delivery.Drop{Message: "why"},
+		}
+		var won [3]bool
+		together(len(cmds), func(i int) {
+			err := handles[i].update(func(tx store.Tx) error {
+				ch, err := d.Step(cmds[i], tx.Now())
+				if err == nil {
+					won[i], err = tx.PutDelivery(d, ch)
+				}
+				return err
+			})
+			if err != nil {
+				w.Errorf("%T: %v", cmds[i], err)
+			}
+		})
+		if n := len(w.tries(d.ID)); int64(n) != w.delivery(d.ID).Fence || n == 0 {
+			w.Errorf("%s has %d attempts and the fence %d; won %v", d.ID, n, w.delivery(d.ID).Fence, won)
+		}
+	}
 }

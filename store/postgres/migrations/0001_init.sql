@@ -1,5 +1,7 @@
 -- Text is compared byte by byte: ids sort by time, and a page goes on behind one.
--- Truth values are 0 and 1, times microseconds, as in every backend.
+-- Truth values are 0 and 1, times microseconds, as in every backend. What a row may be is
+-- held against it by a trigger: a CHECK is read and planned anew by every statement, which
+-- took more than half of the writing's time.
 
 -- One row about the store itself. schema: last step run. min_writer, min_reader:
 -- oldest schema whose programs may still write, or read. epoch: which life of
@@ -45,10 +47,10 @@ INSERT INTO event_order VALUES (1, 0);
 -- among all (pos) once after its commit; nothing else can change.
 CREATE TABLE event(
   seq        bigint PRIMARY KEY DEFAULT nextval('event_seq'),
-  pos        bigint CHECK (pos > 0),
+  pos        bigint,
   space      text COLLATE "C"    NOT NULL,
   stream     text COLLATE "C"    NOT NULL,
-  stream_seq bigint NOT NULL CHECK (stream_seq > 0),
+  stream_seq bigint NOT NULL,
   id         text COLLATE "C"    NOT NULL,
   v          bigint NOT NULL,
   at         bigint NOT NULL,
@@ -60,9 +62,19 @@ CREATE TABLE event(
   body_hash  bytea    NOT NULL,
   prev_hash  bytea    NOT NULL,
   hash       bytea    NOT NULL,
-  UNIQUE (stream, stream_seq),
-  CHECK ((payload IS NULL) = (salt IS NULL) AND (payload IS NULL) = (actor IS NULL))
+  UNIQUE (stream, stream_seq)
 );
+
+CREATE FUNCTION event_holds() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF ((NEW.pos > 0)
+    AND (NEW.stream_seq > 0)
+    AND ((NEW.payload IS NULL) = (NEW.salt IS NULL) AND (NEW.payload IS NULL) = (NEW.actor IS NULL))) IS FALSE THEN
+    RAISE check_violation USING MESSAGE = 'a row of event cannot be so';
+  END IF;
+  RETURN NEW;
+END $$;
+CREATE TRIGGER event_holds BEFORE INSERT OR UPDATE ON event FOR EACH ROW EXECUTE FUNCTION event_holds();
 
 -- What is left of a stream that was cleaned up, so that it is told from one that was cut.
 CREATE TABLE tombstone(
@@ -108,16 +120,16 @@ CREATE TABLE call(
   space            text COLLATE "C"    NOT NULL,
   run_id           text COLLATE "C"    NOT NULL,
   own_run          bigint NOT NULL,
-  step_id          text COLLATE "C"    CHECK (step_id <> ''), -- of the run's step that it hangs below; NULL: it is its own root
+  step_id          text COLLATE "C", -- of the run's step that it hangs below; NULL: it is its own root
   external_id      text COLLATE "C",
   tool             text COLLATE "C"    NOT NULL,
   spec_digest      text COLLATE "C"    NOT NULL,
-  recovery         text COLLATE "C"    NOT NULL DEFAULT '' CHECK (recovery IN ('', 'person', 'probe', 'key', 'probe+key')), -- as the tool declared it when it was parked or started last
+  recovery         text COLLATE "C"    NOT NULL DEFAULT '', -- as the tool declared it when it was parked or started last
   args             bytea    NOT NULL,
   args_digest      text COLLATE "C"    NOT NULL,
   principal        text COLLATE "C"    NOT NULL,
   metadata         bytea,
-  continue_by      text COLLATE "C"    NOT NULL CHECK (continue_by = 'caller' OR continue_by = 'daemon'),
+  continue_by      text COLLATE "C"    NOT NULL,
   next_try_at      bigint,
   status           text COLLATE "C"    NOT NULL,
   kind             text COLLATE "C"    NOT NULL,
@@ -135,14 +147,24 @@ CREATE TABLE call(
   ended_at         bigint,
   version          bigint NOT NULL,
   head_seq         bigint NOT NULL,
-  head             bytea,
-  CHECK (status = 'pending' OR status = 'running' OR status = 'succeeded' OR status = 'failed'
-    OR status = 'unknown' OR status = 'denied' OR status = 'expired' OR status = 'cancelled'),
-  CHECK ((status = 'running') = (lease_until IS NOT NULL)),
-  CHECK ((status = 'pending' OR status = 'running' OR status = 'unknown') = (ended_at IS NULL)),
-  CHECK (status <> 'pending' OR approval_id IS NOT NULL),
-  CHECK (status <> 'running' OR attempts > 0)
+  head             bytea
 );
+
+CREATE FUNCTION call_holds() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF ((NEW.step_id <> '')
+    AND (NEW.recovery IN ('', 'person', 'probe', 'key', 'probe+key'))
+    AND (NEW.continue_by = 'caller' OR NEW.continue_by = 'daemon')
+    AND (NEW.status = 'pending' OR NEW.status = 'running' OR NEW.status = 'succeeded' OR NEW.status = 'failed' OR NEW.status = 'unknown' OR NEW.status = 'denied' OR NEW.status = 'expired' OR NEW.status = 'cancelled')
+    AND ((NEW.status = 'running') = (NEW.lease_until IS NOT NULL))
+    AND ((NEW.status = 'pending' OR NEW.status = 'running' OR NEW.status = 'unknown') = (NEW.ended_at IS NULL))
+    AND (NEW.status <> 'pending' OR NEW.approval_id IS NOT NULL)
+    AND (NEW.status <> 'running' OR NEW.attempts > 0)) IS FALSE THEN
+    RAISE check_violation USING MESSAGE = 'a row of call cannot be so';
+  END IF;
+  RETURN NEW;
+END $$;
+CREATE TRIGGER call_holds BEFORE INSERT OR UPDATE ON call FOR EACH ROW EXECUTE FUNCTION call_holds();
 
 CREATE UNIQUE INDEX call_external ON call(space, run_id, external_id) WHERE external_id IS NOT NULL;
 CREATE INDEX call_run ON call(space, run_id, id) WHERE step_id IS NULL;
@@ -161,13 +183,13 @@ CREATE TABLE run(
   flow_digest  text COLLATE "C"    NOT NULL,
   principal    text COLLATE "C"    NOT NULL,
   metadata     bytea,
-  continue_by  text COLLATE "C"    NOT NULL CHECK (continue_by = 'caller' OR continue_by = 'daemon'),
+  continue_by  text COLLATE "C"    NOT NULL,
   next_try_at  bigint,
   status       text COLLATE "C"    NOT NULL,
   reason       text COLLATE "C"    NOT NULL,
   detail       text COLLATE "C"    NOT NULL,
   result       bytea,
-  step_count   bigint NOT NULL CHECK (step_count >= 0),
+  step_count   bigint NOT NULL,
   failures     bigint NOT NULL,
   repeats      bigint NOT NULL,
   last_digest  text COLLATE "C"    NOT NULL,
@@ -178,7 +200,7 @@ CREATE TABLE run(
   active_since bigint,
   approval_id  text COLLATE "C",
   approval_n   bigint NOT NULL,
-  fence        bigint NOT NULL CHECK (fence > 0),
+  fence        bigint NOT NULL,
   lease_until  bigint,
   lease_owner  text COLLATE "C"    NOT NULL,
   epoch        bigint NOT NULL,
@@ -186,20 +208,31 @@ CREATE TABLE run(
   finished_at  bigint,
   version      bigint NOT NULL,
   head_seq     bigint NOT NULL,
-  head         bytea,
-  CHECK (status = 'RUNNING' OR status = 'WAITING_FOR_APPROVAL' OR status = 'COMPLETED' OR status = 'FAILED' OR status = 'CANCELLED'),
-  CHECK ((status = 'RUNNING' OR status = 'WAITING_FOR_APPROVAL') = (finished_at IS NULL)),
-  CHECK ((status = 'RUNNING' OR status = 'WAITING_FOR_APPROVAL') = (reason = '')),
-  CHECK (status = 'RUNNING' OR lease_until IS NULL),
-  CHECK (status <> 'WAITING_FOR_APPROVAL' OR approval_id IS NOT NULL AND step_count > 0)
+  head         bytea
 );
+
+CREATE FUNCTION run_holds() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF ((NEW.continue_by = 'caller' OR NEW.continue_by = 'daemon')
+    AND (NEW.step_count >= 0)
+    AND (NEW.fence > 0)
+    AND (NEW.status = 'RUNNING' OR NEW.status = 'WAITING_FOR_APPROVAL' OR NEW.status = 'COMPLETED' OR NEW.status = 'FAILED' OR NEW.status = 'CANCELLED')
+    AND ((NEW.status = 'RUNNING' OR NEW.status = 'WAITING_FOR_APPROVAL') = (NEW.finished_at IS NULL))
+    AND ((NEW.status = 'RUNNING' OR NEW.status = 'WAITING_FOR_APPROVAL') = (NEW.reason = ''))
+    AND (NEW.status = 'RUNNING' OR NEW.lease_until IS NULL)
+    AND (NEW.status <> 'WAITING_FOR_APPROVAL' OR NEW.approval_id IS NOT NULL AND NEW.step_count > 0)) IS FALSE THEN
+    RAISE check_violation USING MESSAGE = 'a row of run cannot be so';
+  END IF;
+  RETURN NEW;
+END $$;
+CREATE TRIGGER run_holds BEFORE INSERT OR UPDATE ON run FOR EACH ROW EXECUTE FUNCTION run_holds();
 
 CREATE INDEX run_running ON run(space, id) WHERE status = 'RUNNING';
 
 -- One turn of a run. The result of its tool lies with its call.
 CREATE TABLE step(
   run_id      text COLLATE "C"    NOT NULL REFERENCES run(id),
-  n           bigint NOT NULL CHECK (n > 0),
+  n           bigint NOT NULL,
   id          text COLLATE "C"    NOT NULL,
   status      text COLLATE "C"    NOT NULL,
   kind        text COLLATE "C"    NOT NULL,
@@ -217,11 +250,20 @@ CREATE TABLE step(
   started_at  bigint NOT NULL,
   finished_at bigint,
   version     bigint NOT NULL DEFAULT 1,
-  PRIMARY KEY (run_id, n),
-  CHECK (status = 'deciding' OR status = 'awaiting_approval' OR status = 'executing' OR status = 'done' OR status = 'failed' OR status = 'interrupted'),
-  CHECK ((status = 'done' OR status = 'failed') <= (finished_at IS NOT NULL)),
-  CHECK (status <> 'awaiting_approval' OR approval_id IS NOT NULL)
+  PRIMARY KEY (run_id, n)
 );
+
+CREATE FUNCTION step_holds() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF ((NEW.n > 0)
+    AND (NEW.status = 'deciding' OR NEW.status = 'awaiting_approval' OR NEW.status = 'executing' OR NEW.status = 'done' OR NEW.status = 'failed' OR NEW.status = 'interrupted')
+    AND ((NEW.status = 'done' OR NEW.status = 'failed') <= (NEW.finished_at IS NOT NULL))
+    AND (NEW.status <> 'awaiting_approval' OR NEW.approval_id IS NOT NULL)) IS FALSE THEN
+    RAISE check_violation USING MESSAGE = 'a row of step cannot be so';
+  END IF;
+  RETURN NEW;
+END $$;
+CREATE TRIGGER step_holds BEFORE INSERT OR UPDATE ON step FOR EACH ROW EXECUTE FUNCTION step_holds();
 
 -- A supervised command. The head of its stream lies in it. Its spec is never searched;
 -- the values of its secrets are kept until it has begun.
@@ -236,23 +278,23 @@ CREATE TABLE job(
   idempotency_key text COLLATE "C",
   request         text COLLATE "C"    NOT NULL, -- digest of what was asked for
   status          text COLLATE "C"    NOT NULL,
-  paused          bigint NOT NULL CHECK (paused = 0 OR paused = 1),
-  launches        bigint NOT NULL CHECK (launches >= 0),
+  paused          bigint NOT NULL,
+  launches        bigint NOT NULL,
   claim           text COLLATE "C"    NOT NULL,
   launcher        text COLLATE "C"    NOT NULL,
   began_at        bigint,          -- of the claim
   runner          text COLLATE "C"    NOT NULL,
   stop_by         text COLLATE "C"    NOT NULL,
   stop_at         bigint,
-  kill_after      bigint NOT NULL CHECK (kill_after >= 0),
+  kill_after      bigint NOT NULL,
   exit_code       bigint NOT NULL,
   signal          text COLLATE "C"    NOT NULL,
   failure         text COLLATE "C"    NOT NULL,
   progress        bytea,             -- JSON
-  outputs         bigint NOT NULL CHECK (outputs >= 0),
-  dropped         bigint NOT NULL CHECK (dropped = 0 OR dropped = 1),
-  event_offset    bigint NOT NULL CHECK (event_offset >= 0),
-  pending         bigint NOT NULL CHECK (pending >= 0 AND pending <= questions),
+  outputs         bigint NOT NULL,
+  dropped         bigint NOT NULL,
+  event_offset    bigint NOT NULL,
+  pending         bigint NOT NULL,
   questions       bigint NOT NULL,
   created_at      bigint NOT NULL,
   started_at      bigint,
@@ -261,17 +303,31 @@ CREATE TABLE job(
   epoch           bigint NOT NULL, -- life of the store in which it was queued or resumed
   version         bigint NOT NULL,
   head_seq        bigint NOT NULL,
-  head            bytea,
-  CHECK (status = 'queued' OR status = 'launching' OR status = 'running' OR status = 'completed' OR status = 'failed'
-    OR status = 'timeout' OR status = 'cancelled' OR status = 'orphaned'),
-  CHECK ((status = 'queued' OR status = 'launching' OR status = 'running') = (ended_at IS NULL)),
-  CHECK (status <> 'launching' AND status <> 'running' OR claim <> ''),
-  CHECK (status <> 'running' OR started_at IS NOT NULL AND runner <> ''),
-  CHECK (status = 'queued' OR paused = 0),
-  CHECK (secrets IS NULL OR status = 'queued' OR status = 'launching'),
-  CHECK (ended_at IS NULL OR pending = 0),
-  CHECK (cleaned_at IS NULL OR ended_at IS NOT NULL)
+  head            bytea
 );
+
+CREATE FUNCTION job_holds() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF ((NEW.paused = 0 OR NEW.paused = 1)
+    AND (NEW.launches >= 0)
+    AND (NEW.kill_after >= 0)
+    AND (NEW.outputs >= 0)
+    AND (NEW.dropped = 0 OR NEW.dropped = 1)
+    AND (NEW.event_offset >= 0)
+    AND (NEW.pending >= 0 AND NEW.pending <= NEW.questions)
+    AND (NEW.status = 'queued' OR NEW.status = 'launching' OR NEW.status = 'running' OR NEW.status = 'completed' OR NEW.status = 'failed' OR NEW.status = 'timeout' OR NEW.status = 'cancelled' OR NEW.status = 'orphaned')
+    AND ((NEW.status = 'queued' OR NEW.status = 'launching' OR NEW.status = 'running') = (NEW.ended_at IS NULL))
+    AND (NEW.status <> 'launching' AND NEW.status <> 'running' OR NEW.claim <> '')
+    AND (NEW.status <> 'running' OR NEW.started_at IS NOT NULL AND NEW.runner <> '')
+    AND (NEW.status = 'queued' OR NEW.paused = 0)
+    AND (NEW.secrets IS NULL OR NEW.status = 'queued' OR NEW.status = 'launching')
+    AND (NEW.ended_at IS NULL OR NEW.pending = 0)
+    AND (NEW.cleaned_at IS NULL OR NEW.ended_at IS NOT NULL)) IS FALSE THEN
+    RAISE check_violation USING MESSAGE = 'a row of job cannot be so';
+  END IF;
+  RETURN NEW;
+END $$;
+CREATE TRIGGER job_holds BEFORE INSERT OR UPDATE ON job FOR EACH ROW EXECUTE FUNCTION job_holds();
 
 CREATE UNIQUE INDEX job_key ON job(space, principal, idempotency_key) WHERE idempotency_key IS NOT NULL;
 CREATE INDEX job_started ON job(space, principal, id);
@@ -284,7 +340,7 @@ CREATE INDEX job_cleaned ON job(home, id) WHERE cleaned_at IS NOT NULL;
 -- One try at carrying a call out. Written before the tool is called.
 CREATE TABLE attempt(
   call_id          text COLLATE "C"    NOT NULL REFERENCES call(id),
-  n                bigint NOT NULL CHECK (n > 0),
+  n                bigint NOT NULL,
   fence            bigint NOT NULL,
   epoch            bigint NOT NULL,
   approval_id      text COLLATE "C",
@@ -295,23 +351,33 @@ CREATE TABLE attempt(
   recovery         text COLLATE "C"    NOT NULL,
   started_at       bigint NOT NULL,
   ended_at         bigint,
-  outcome          text COLLATE "C"    CHECK (outcome = 'succeeded' OR outcome = 'failed' OR outcome = 'unknown'),
+  outcome          text COLLATE "C",
   kind             text COLLATE "C"    NOT NULL,
   message          text COLLATE "C"    NOT NULL,
   late             bigint NOT NULL,
-  PRIMARY KEY (call_id, n),
-  CHECK ((outcome IS NULL) = (ended_at IS NULL))
+  PRIMARY KEY (call_id, n)
 );
+
+CREATE FUNCTION attempt_holds() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF ((NEW.n > 0)
+    AND (NEW.outcome = 'succeeded' OR NEW.outcome = 'failed' OR NEW.outcome = 'unknown')
+    AND ((NEW.outcome IS NULL) = (NEW.ended_at IS NULL))) IS FALSE THEN
+    RAISE check_violation USING MESSAGE = 'a row of attempt cannot be so';
+  END IF;
+  RETURN NEW;
+END $$;
+CREATE TRIGGER attempt_holds BEFORE INSERT OR UPDATE ON attempt FOR EACH ROW EXECUTE FUNCTION attempt_holds();
 
 -- A question to people and its answer. Two types, one table: an approval is
 -- bound by digest to one request; a question has prompt, options and form.
 CREATE TABLE decision(
   id                text COLLATE "C"    PRIMARY KEY,
   space             text COLLATE "C"    NOT NULL,
-  type              text COLLATE "C"    NOT NULL CHECK (type = 'approval' OR type = 'question'),
-  owner_kind        text COLLATE "C"    NOT NULL CHECK (owner_kind = 'call' OR owner_kind = 'run' OR owner_kind = 'job'),
+  type              text COLLATE "C"    NOT NULL,
+  owner_kind        text COLLATE "C"    NOT NULL,
   owner_id          text COLLATE "C"    NOT NULL,
-  n                 bigint NOT NULL CHECK (n > 0),
+  n                 bigint NOT NULL,
   kind              text COLLATE "C"    NOT NULL,
   capability        bytea,
   presentation      bytea,
@@ -335,10 +401,10 @@ CREATE TABLE decision(
   metadata          bytea,
   created_at        bigint NOT NULL,
   expires_at        bigint,
-  grant_ttl         bigint NOT NULL CHECK (grant_ttl >= 0),
+  grant_ttl         bigint NOT NULL,
   status            text COLLATE "C"    NOT NULL DEFAULT 'pending',
   open              bigint NOT NULL DEFAULT 1,
-  needs             bigint NOT NULL CHECK (needs > 0),
+  needs             bigint NOT NULL,
   choice            text COLLATE "C"    NOT NULL DEFAULT '',
   input             bytea,
   decided_by        text COLLATE "C"    NOT NULL DEFAULT '',
@@ -358,19 +424,31 @@ CREATE TABLE decision(
   version           bigint NOT NULL DEFAULT 1,
   withdrawn_by        text COLLATE "C"  NOT NULL DEFAULT '', -- who took it back
   withdrawn_principal text COLLATE "C"  NOT NULL DEFAULT '',
-  UNIQUE (owner_kind, owner_id, n),
-  CHECK (status = 'pending' OR status = 'approved' OR status = 'rejected' OR status = 'consumed' OR status = 'expired'
-    OR status = 'withdrawn' OR status = 'superseded' OR status = 'resolved'),
-  CHECK ((status = 'pending') = (settled_at IS NULL)),
-  CHECK ((decided_at IS NULL) = (choice = '')),
-  CHECK ((choice = '') = (decided_by = '')),
-  CHECK (choice <> '' OR status <> 'approved' AND status <> 'rejected' AND status <> 'consumed' AND status <> 'resolved'),
-  CHECK (status <> 'approved' OR choice = 'approve'),
-  CHECK (status <> 'rejected' OR choice = 'reject'),
-  CHECK ((status = 'consumed') = (consumed_at IS NOT NULL)),
-  CHECK ((edited_args IS NULL) = (edited_digest = '')),
-  CHECK (status = 'withdrawn' OR status = 'superseded' OR withdrawn_by = '' AND withdrawn_principal = '')
+  UNIQUE (owner_kind, owner_id, n)
 );
+
+CREATE FUNCTION decision_holds() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF ((NEW.type = 'approval' OR NEW.type = 'question')
+    AND (NEW.owner_kind = 'call' OR NEW.owner_kind = 'run' OR NEW.owner_kind = 'job')
+    AND (NEW.n > 0)
+    AND (NEW.grant_ttl >= 0)
+    AND (NEW.needs > 0)
+    AND (NEW.status = 'pending' OR NEW.status = 'approved' OR NEW.status = 'rejected' OR NEW.status = 'consumed' OR NEW.status = 'expired' OR NEW.status = 'withdrawn' OR NEW.status = 'superseded' OR NEW.status = 'resolved')
+    AND ((NEW.status = 'pending') = (NEW.settled_at IS NULL))
+    AND ((NEW.decided_at IS NULL) = (NEW.choice = ''))
+    AND ((NEW.choice = '') = (NEW.decided_by = ''))
+    AND (NEW.choice <> '' OR NEW.status <> 'approved' AND NEW.status <> 'rejected' AND NEW.status <> 'consumed' AND NEW.status <> 'resolved')
+    AND (NEW.status <> 'approved' OR NEW.choice = 'approve')
+    AND (NEW.status <> 'rejected' OR NEW.choice = 'reject')
+    AND ((NEW.status = 'consumed') = (NEW.consumed_at IS NOT NULL))
+    AND ((NEW.edited_args IS NULL) = (NEW.edited_digest = ''))
+    AND (NEW.status = 'withdrawn' OR NEW.status = 'superseded' OR NEW.withdrawn_by = '' AND NEW.withdrawn_principal = '')) IS FALSE THEN
+    RAISE check_violation USING MESSAGE = 'a row of decision cannot be so';
+  END IF;
+  RETURN NEW;
+END $$;
+CREATE TRIGGER decision_holds BEFORE INSERT OR UPDATE ON decision FOR EACH ROW EXECUTE FUNCTION decision_holds();
 
 CREATE INDEX decision_pending ON decision(space, id) WHERE status = 'pending';
 CREATE UNIQUE INDEX decision_key ON decision(owner_kind, owner_id, idempotency_key) WHERE idempotency_key IS NOT NULL;

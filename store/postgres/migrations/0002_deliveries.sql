@@ -41,20 +41,20 @@ CREATE TABLE delivery(
   ordered      bigint NOT NULL,
   seq          bigint NOT NULL, -- of the event
   stream       text COLLATE "C"    NOT NULL,
-  stream_seq   bigint NOT NULL CHECK (stream_seq > 0),
+  stream_seq   bigint NOT NULL,
   type         text COLLATE "C"    NOT NULL,
   subject      text COLLATE "C"    NOT NULL,
   asks         bigint NOT NULL,
   status       text COLLATE "C"    NOT NULL,
-  attempts     bigint NOT NULL CHECK (attempts >= 0),
+  attempts     bigint NOT NULL,
   due_at       bigint,
   message      text COLLATE "C"    NOT NULL,
   out_of_order bigint NOT NULL,
-  fence        bigint NOT NULL CHECK (fence >= 0),
+  fence        bigint NOT NULL,
   owner        text COLLATE "C"    NOT NULL,
   try_at       bigint,          -- the last attempt, as one of delivery_attempt
   try_ended    bigint,
-  try_outcome  text COLLATE "C" CHECK (try_outcome = 'delivered' OR try_outcome = 'failed' OR try_outcome = 'refused' OR try_outcome = 'gone' OR try_outcome = 'reclaimed' OR try_outcome = 'released'),
+  try_outcome  text COLLATE "C",
   try_status   bigint NOT NULL,
   try_message  text COLLATE "C"    NOT NULL,
   token        bytea,
@@ -65,15 +65,27 @@ CREATE TABLE delivery(
   budget       bigint NOT NULL,
   ended_at     bigint,
   version      bigint NOT NULL,
-  UNIQUE (seq, target_id), -- by seq, so that new ones come to its end
-  CHECK (status = 'pending' OR status = 'dispatching' OR status = 'retrying' OR status = 'delivered' OR status = 'dead' OR status = 'dropped'),
-  CHECK ((status = 'pending' OR status = 'dispatching' OR status = 'retrying') = (ended_at IS NULL)),
-  CHECK ((status = 'dispatching') = (lease_until IS NOT NULL)),
-  CHECK (due_at IS NULL OR status = 'pending' OR status = 'retrying'),
-  CHECK (status <> 'dispatching' OR fence > 0 AND try_ended IS NULL),
-  CHECK ((try_at IS NULL) = (fence = 0)),
-  CHECK ((try_outcome IS NULL) = (try_ended IS NULL))
+  UNIQUE (seq, target_id) -- by seq, so that new ones come to its end
 );
+
+CREATE FUNCTION delivery_holds() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF ((NEW.stream_seq > 0)
+    AND (NEW.attempts >= 0)
+    AND (NEW.fence >= 0)
+    AND (NEW.try_outcome = 'delivered' OR NEW.try_outcome = 'failed' OR NEW.try_outcome = 'refused' OR NEW.try_outcome = 'gone' OR NEW.try_outcome = 'reclaimed' OR NEW.try_outcome = 'released')
+    AND (NEW.status = 'pending' OR NEW.status = 'dispatching' OR NEW.status = 'retrying' OR NEW.status = 'delivered' OR NEW.status = 'dead' OR NEW.status = 'dropped')
+    AND ((NEW.status = 'pending' OR NEW.status = 'dispatching' OR NEW.status = 'retrying') = (NEW.ended_at IS NULL))
+    AND ((NEW.status = 'dispatching') = (NEW.lease_until IS NOT NULL))
+    AND (NEW.due_at IS NULL OR NEW.status = 'pending' OR NEW.status = 'retrying')
+    AND (NEW.status <> 'dispatching' OR NEW.fence > 0 AND NEW.try_ended IS NULL)
+    AND ((NEW.try_at IS NULL) = (NEW.fence = 0))
+    AND ((NEW.try_outcome IS NULL) = (NEW.try_ended IS NULL))) IS FALSE THEN
+    RAISE check_violation USING MESSAGE = 'a row of delivery cannot be so';
+  END IF;
+  RETURN NEW;
+END $$;
+CREATE TRIGGER delivery_holds BEFORE INSERT OR UPDATE ON delivery FOR EACH ROW EXECUTE FUNCTION delivery_holds();
 
 -- Each delivery passes through these, so there are few, and most hold only what is open.
 -- delivery_work holds all that may be claimed: an ordered one waits without due_at.
@@ -89,15 +101,25 @@ CREATE INDEX delivery_of ON delivery(target_id, id);
 -- that what arrives at once needs no row here.
 CREATE TABLE delivery_attempt(
   delivery_id text COLLATE "C"    NOT NULL REFERENCES delivery(id),
-  n           bigint NOT NULL CHECK (n > 0),
+  n           bigint NOT NULL,
   owner       text COLLATE "C"    NOT NULL,
   started_at  bigint NOT NULL,
   ended_at    bigint NOT NULL,
-  outcome     text COLLATE "C"    NOT NULL CHECK (outcome = 'delivered' OR outcome = 'failed' OR outcome = 'refused' OR outcome = 'gone' OR outcome = 'reclaimed' OR outcome = 'released'),
+  outcome     text COLLATE "C"    NOT NULL,
   status      bigint NOT NULL,
   message     text COLLATE "C"    NOT NULL,
   PRIMARY KEY (delivery_id, n)
 );
+
+CREATE FUNCTION delivery_attempt_holds() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF ((NEW.n > 0)
+    AND (NEW.outcome = 'delivered' OR NEW.outcome = 'failed' OR NEW.outcome = 'refused' OR NEW.outcome = 'gone' OR NEW.outcome = 'reclaimed' OR NEW.outcome = 'released')) IS FALSE THEN
+    RAISE check_violation USING MESSAGE = 'a row of delivery_attempt cannot be so';
+  END IF;
+  RETURN NEW;
+END $$;
+CREATE TRIGGER delivery_attempt_holds BEFORE INSERT OR UPDATE ON delivery_attempt FOR EACH ROW EXECUTE FUNCTION delivery_attempt_holds();
 
 -- Rises with each change of targets, so that a process that keeps them in memory notices.
 ALTER TABLE meta ADD COLUMN targets bigint NOT NULL DEFAULT 0;
