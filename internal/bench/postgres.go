@@ -232,7 +232,7 @@ func fillPostgres(ctx context.Context, url string, records int64) error {
 		return err
 	}
 	defer conn.Close(ctx)
-	if _, err := conn.Exec(ctx, `SET search_path = `+schema+`; SET synchronous_commit = off; SET maintenance_work_mem = '256MB'`); err != nil {
+	if _, err := conn.Exec(ctx, `SET search_path = `+schema+`; SET synchronous_commit = off; SET session_replication_role = replica`); err != nil {
 		return err
 	}
 	for _, c := range copies {

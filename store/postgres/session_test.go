@@ -43,7 +43,7 @@ func TestSessionSettings(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"synchronous_commit": "on", "statement_timeout": "30s", "lock_timeout": "1234ms", "idle_in_transaction_session_timeout": "30s",
-		"transaction_isolation": "read committed", "transaction_read_only": "off", "search_path": defaultSchema, "client_min_messages": "warning",
+		"transaction_isolation": "read committed", "transaction_read_only": "off", "search_path": quoted(defaultSchema), "client_min_messages": "warning",
 	} {
 		var got string
 		if err := s.run("SELECT current_setting(?)", []any{name}, func(r sqlrows.Row) error { got = r.Str(0); return nil }); err != nil || got != want {
