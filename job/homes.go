@@ -177,7 +177,8 @@ func (s *Supervisor) leave(ctx context.Context) {
 }
 
 // stay is asked in the transaction that starts or claims a job: a home whose lease has
-// ended is held anew first, so that the job is not orphaned at once.
+// ended is held anew first, so that the job is not orphaned at once. Where another machine
+// has the home, nothing is launched from here: [ErrHomeTaken].
 func (s *Supervisor) stay(tx Tx) error {
 	if !s.registers() {
 		return nil
@@ -186,7 +187,7 @@ func (s *Supervisor) stay(tx Tx) error {
 	switch {
 	case errors.Is(err, ErrNotFound):
 		return nil // not yet, or by a process without a loop
-	case err != nil || h.Present(tx.Now()):
+	case err != nil || h.Present(tx.Now()) && !h.outOfSight(s.me()):
 		return err
 	}
 	next, err := h.Hold(s.me(), s.conf.HomeLease, tx.Epoch(), tx.Now())
