@@ -468,3 +468,65 @@ func TestUnseenLaunch(t *testing.T) {
 		t.Errorf("events: %s", got)
 	}
 }
+
+// endless is a store in which there is always more of a cleaned job to delete.
+type endless struct {
+	txn.Store
+	deletes atomic.Int64
+}
+
+type endlessTx struct {
+	job.Tx
+	of *endless
+}
+
+func (s *endless) Update(ctx context.Context, fn func(txn.Tx) error) error {
+	return s.Store.Update(ctx, func(tx txn.Tx) error { return fn(endlessTx{tx.(job.Tx), s}) })
+}
+
+func (tx endlessTx) DeleteJob(_ string, limit int) (int, error) {
+	tx.of.deletes.Add(1)
+	return limit, nil
+}
+
+// However long it takes to clean up after a lost home, one's own is renewed meanwhile.
+func TestRenewedWhileCleaning(t *testing.T) {
+	t.Parallel()
+	c := newTown(t)
+	a := c.machine("alpha")
+	c.keep(a)
+	j := c.startAt(a, shell("exit 0"))
+	if _, err := a.Wait(c.ctx, job.Waiting{JobID: j.ID, Types: []string{"completed"}}); err != nil {
+		t.Fatal(err)
+	}
+	err := txn.Update(c.ctx, c.st, func(tx job.Tx) error {
+		now, err := tx.Job(j.ID)
+		if err != nil {
+			return err
+		}
+		return tx.CleanJob(now, "ana")
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.advance(2 * time.Minute)
+	st := &endless{Store: c.st}
+	b := c.machine("beta", func(conf *job.Config) { conf.Store, conf.HomeLease = st, time.Second })
+	c.loop(b.Supervisor)
+	for st.deletes.Load() == 0 {
+		if c.ctx.Err() != nil {
+			t.Fatal("nothing is cleaned up")
+		}
+		time.Sleep(time.Millisecond)
+	}
+	began := c.homeOf(b)
+	for c.homeOf(b).LeaseUntil.Sub(began.LeaseUntil) < time.Second {
+		if c.ctx.Err() != nil {
+			t.Fatal("the home is not renewed")
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if n := st.deletes.Load(); n < 2 {
+		t.Errorf("%d deletes", n)
+	}
+}
