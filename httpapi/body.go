@@ -17,6 +17,7 @@ type patience struct {
 	body   time.Duration // to send a body, from when it is known whose it is
 	answer time.Duration // to read an answer, or an event of a stream
 	linger time.Duration // to take notice of a refusal while it still sends a body
+	far    time.Duration // of another daemon, to answer what is passed on to it
 }
 
 func hasBody(r *http.Request) bool { return r.Body != nil && r.Body != http.NoBody }

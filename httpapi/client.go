@@ -44,10 +44,14 @@ func NewSocketClient(path, secret string) *Client {
 	return &Client{URL: "http://" + SocketHost, Token: secret, HTTP: plainHTTP(dial)}
 }
 
+// handshake bounds how long a daemon may take to prove who it is. What it may take to
+// answer is the caller's to say, since many requests wait.
+const handshake = 10 * time.Second
+
 // plainHTTP follows nothing and asks no proxy: a token goes to one place.
 func plainHTTP(dial func(ctx context.Context, network, addr string) (net.Conn, error)) *http.Client {
 	return &http.Client{
-		Transport:     &http.Transport{DialContext: dial, MaxIdleConnsPerHost: 64, IdleConnTimeout: time.Minute},
+		Transport:     &http.Transport{DialContext: dial, TLSHandshakeTimeout: handshake, MaxIdleConnsPerHost: 64, IdleConnTimeout: time.Minute},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }

@@ -14,3 +14,6 @@ func (s *Server) SetPatience(body, answer, linger time.Duration) {
 
 // SetKeepAlive changes how often a stream without events is looked after.
 func (s *Server) SetKeepAlive(d time.Duration) { s.keepAlive = d }
+
+// SetFarPatience changes how long another daemon may take for its answer.
+func (s *Server) SetFarPatience(d time.Duration) { s.patience.far = d }

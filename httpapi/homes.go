@@ -107,8 +107,15 @@ func passingOf(r *http.Request) passing {
 	return passing{secret: secret, before: r.Header.Get(passedHeader) != ""}
 }
 
-// farDial bounds how long it takes to reach another daemon.
-const farDial = 5 * time.Second
+// farDial bounds how long it takes to reach another daemon, and farAnswer how long it may
+// take for its whole answer: the longest that it waits itself is for a job's runner.
+const (
+	farDial   = 5 * time.Second
+	farAnswer = 30 * time.Second
+)
+
+// errSilent: the far daemon did not answer in time.
+var errSilent = errors.New("no answer in time")
 
 func farHTTP() *http.Client {
 	return plainHTTP((&net.Dialer{Timeout: farDial}).DialContext)
@@ -129,7 +136,9 @@ func passOn[O any](ctx context.Context, s *Server, elsewhere error, method, path
 	}
 	var out O
 	far := &Client{URL: at.URL, Token: p.secret, HTTP: s.far}
-	err := far.Do(ctx, method, path, in, &out, passedHeader, "yes")
+	within, stop := context.WithTimeoutCause(ctx, s.patience.far, errUnreachable.Because(errSilent))
+	defer stop()
+	err := far.Do(within, method, path, in, &out, passedHeader, "yes")
 	if err != nil && ctx.Err() == nil && isNoAnswer(err) {
 		if gone := s.stillGood(ctx); gone != nil {
 			return nil, gone // it is the token's fault
@@ -139,6 +148,24 @@ func passOn[O any](ctx context.Context, s *Server, elsewhere error, method, path
 			Hint("Ask on that machine, or correct what its placet serve was given as --advertise.")
 	}
 	return answer(out, err)
+}
+
+// passOnTail asks for a piece of output. Who follows waits without end for a job that
+// prints nothing, but not for a daemon that says nothing: every so often it is asked for
+// what there is, and that it answers at once.
+func (s *Server) passOnTail(ctx context.Context, elsewhere error, id string, q job.Tailing) (*body[Tail], error) {
+	now := q
+	now.Follow = false
+	for {
+		out, err := passOn[Tail](ctx, s, elsewhere, http.MethodGet, tailPath(id, q), nil)
+		if !q.Follow || !errors.Is(err, errSilent) {
+			return out, err
+		}
+		out, err = passOn[Tail](ctx, s, elsewhere, http.MethodGet, tailPath(id, now), nil)
+		if err != nil || len(out.Body.Data) > 0 || out.Body.End {
+			return out, err
+		}
+	}
 }
 
 // isNoAnswer reports whether a far daemon said nothing about the job: it did not answer, or

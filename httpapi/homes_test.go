@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -210,4 +211,47 @@ func TestNotPassedOn(t *testing.T) {
 		h.URL = strings.Replace(w.a.http.URL, "127.0.0.1", "localhost", 1)
 	})
 	w.b.want(w.b.do("agent", "GET", tail, ""), 502, "reason", "home_unreachable") // it does not go by that name
+}
+
+// A daemon that takes a request and says nothing holds nobody up for long.
+func TestPassedOnToASilentOne(t *testing.T) {
+	t.Parallel()
+	w := newTowns(t)
+	w.b.api.SetFarPatience(100 * time.Millisecond)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		for {
+			if _, err := l.Accept(); err != nil { // it is never answered, and closed with the test's process
+				return
+			}
+		}
+	}()
+	w.register(func(h *job.Home, _ time.Time) { h.URL = "http://" + l.Addr().String() })
+	at := "/v1/jobs/" + w.job
+	w.b.want(w.b.do("agent", "GET", at+"/tail", ""), 502, "reason", "home_unreachable")
+	w.b.want(w.b.do("agent", "GET", at+"/tail?follow=true", ""), 502, "reason", "home_unreachable")
+	w.b.want(w.b.do("agent", "POST", at+"/send", `{"text":"x"}`), 502, "reason", "home_unreachable")
+}
+
+// Who follows a job that prints nothing waits on, as long as the daemon there answers.
+func TestFollowedFromElsewhere(t *testing.T) {
+	t.Parallel()
+	w := newTowns(t)
+	w.present()
+	w.a.loop()
+	w.b.api.SetFarPatience(time.Second)
+	w.reached()
+	followed := make(chan reply, 1)
+	go func() { followed <- w.b.do("agent", "GET", "/v1/jobs/"+w.job+"/tail?follow=true", "") }()
+	for n := 0; n < 3; n += w.reached() { // it followed, looked, and follows again
+		time.Sleep(10 * time.Millisecond)
+	}
+	w.a.want(w.a.do("agent", "POST", "/v1/jobs/"+w.job+"/send", `{"text":"one\n"}`), 200)
+	if got := w.b.want(<-followed, 200).get("data"); got != base64.StdEncoding.EncodeToString([]byte("one\n")) {
+		t.Errorf("tail: %s", got)
+	}
 }

@@ -433,7 +433,7 @@ func (s *Server) tailJob(ctx context.Context, c caller, in *tailIn) (*body[Tail]
 	q := job.Tailing{Stream: job.Stream(in.Stream), Offset: in.Offset, MaxBytes: in.MaxBytes, Follow: in.Follow}
 	t, err := s.c.Jobs.Tail(ctx, in.ID, q)
 	if errors.Is(err, job.ErrElsewhere) {
-		out, err := passOn[Tail](ctx, s, err, http.MethodGet, tailPath(in.ID, q), nil)
+		out, err := s.passOnTail(ctx, err, in.ID, q)
 		if err = because(ctx, err); err == nil {
 			err = s.stillGood(ctx)
 		}

@@ -68,7 +68,7 @@ const (
 )
 
 func usualPatience() patience {
-	return patience{body: 30 * time.Second, answer: time.Minute, linger: 2 * time.Second}
+	return patience{body: 30 * time.Second, answer: time.Minute, linger: 2 * time.Second, far: farAnswer}
 }
 
 // Server is an http.Handler. It is safe for concurrent use.

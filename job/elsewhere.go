@@ -74,7 +74,8 @@ func (s *Supervisor) elsewhere(ctx context.Context, j Job) error {
 	no := ErrElsewhere.With(at)
 	switch {
 	case h.ID == "":
-		return no.Say("Job %s belongs to another home, %s.", j.ID, j.Home).Hint("Ask there.")
+		return no.Say("Job %s belongs to another home, %s.", j.ID, j.Home).
+			Hint("placet doctor, or GET /v1/homes, shows the homes that are known. This one never registered, or was lost so long ago that it is forgotten.")
 	case !present:
 		return no.Say("Job %s belongs to %s, and the daemon there is away since %s (home %s).", j.ID, h.Host, at.Until, h.ID).
 			Hint("Start placet serve there, and ask again.")

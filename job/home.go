@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/placet-dev/placet/fault"
+	"github.com/placet-dev/placet/internal/process"
+	"github.com/placet-dev/placet/txn"
 )
 
 // Home is a place from which jobs are launched: a folder on one machine, with the
@@ -48,8 +50,18 @@ type HomeTx interface {
 }
 
 // ErrHomeTaken: another machine holds this home now. Its folder was copied, with the id
-// in it.
+// in it. This machine is another one, too, once it was started anew: what held the home
+// before is out of sight then, and counts as there until its lease ends. Its details are
+// a [Holder].
 var ErrHomeTaken = fault.Sentinel(fault.Conflict, "home_taken", "Another machine has this home.")
+
+// Holder says who has a home, and until when if the lease is not renewed.
+type Holder struct {
+	HomeID  string `json:"home_id"`
+	Host    string `json:"host"`
+	Process string `json:"process"`
+	Until   string `json:"lease_until"`
+}
 
 // Present reports whether the home's lease has not ended yet.
 func (h Home) Present(now time.Time) bool { return h.ID != "" && !now.After(h.LeaseUntil) }
@@ -58,15 +70,29 @@ func (h Home) Present(now time.Time) bool { return h.ID != "" && !now.After(h.Le
 // the zero Home if it is not. [ErrHomeTaken] where another machine has it.
 func (h Home) Hold(by Home, lease time.Duration, epoch int64, now time.Time) (Home, error) {
 	there := h.Present(now) && h.Epoch == epoch
-	if there && h.Process != by.Process && h.Host != by.Host {
-		return Home{}, ErrHomeTaken.Say("Home %s is held by %s on %s.", h.ID, h.Process, h.Host).
-			Hint("Its folder was copied: delete the file with the id on one of the two machines, and start the daemon there again.")
+	if there && h.outOfSight(by) {
+		until := txn.Stamp(h.LeaseUntil)
+		return Home{}, ErrHomeTaken.With(Holder{h.ID, h.Host, h.Process, until}).
+			Say("Home %s is held by %s on %s until %s.", h.ID, h.Process, h.Host, until).
+			Hint("If this machine or container was started anew, its own lease ends then: try again. If the lease is renewed, the folder was copied: " +
+				"delete the file with the id on one of the two machines, and start the daemon there again.")
 	}
 	by.Since, by.LeaseUntil, by.Epoch = h.Since, now.Add(lease), epoch
 	if !there || h.Process != by.Process {
 		by.Since = now
 	}
 	return by, nil
+}
+
+// outOfSight reports whether the home was last held by one that cannot be looked for from
+// where by is. Two machines may have one host name; no two have one boot.
+func (h Home) outOfSight(by Home) bool {
+	if h.Process == by.Process {
+		return false
+	}
+	was, err := process.Parse(h.Process)
+	is, e := process.Parse(by.Process)
+	return h.Host != by.Host || err == nil && e == nil && !was.Beside(is)
 }
 
 // Left is the home as nobody holds it any more.

@@ -20,6 +20,11 @@ func TestHoldHome(t *testing.T) {
 	restarted, copied := me, me
 	restarted.Process = "p2"
 	copied.Process, copied.Host = "p3", "b"
+	seen, beside, booted, contained := me, me, me, me
+	seen.Process, beside.Process = "v1:boot:1:7:9", "v1:boot:1:8:99"
+	booted.Process, contained.Process = "v1:other:1:7:9", "v1:boot:2:7:9"
+	seenHeld := seen
+	seenHeld.Since, seenHeld.LeaseUntil, seenHeld.Epoch = at(0), at(30), 1
 	held := me
 	held.Since, held.LeaseUntil, held.Epoch = at(0), at(30), 1
 	for name, tt := range map[string]struct {
@@ -37,6 +42,10 @@ func TestHoldHome(t *testing.T) {
 		"restarted later":             {held, restarted, 1, 99, 99},
 		"another machine has it":      {held, copied, 1, 10, -1},
 		"another machine had it":      {held, copied, 1, 31, 31},
+		"restarted on the same boot":  {seenHeld, beside, 1, 10, 10},
+		"a clone of the same name":    {seenHeld, booted, 1, 30, -1},
+		"started anew, later":         {seenHeld, booted, 1, 31, 31},
+		"another container":           {seenHeld, contained, 1, 10, -1},
 		"the store went back":         {held, me, 2, 10, 10},
 		"the store went back, copied": {held, copied, 2, 10, 10},
 	} {

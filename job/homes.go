@@ -26,34 +26,52 @@ func (s *Supervisor) me() Home {
 	return Home{ID: s.conf.Home, Host: s.conf.Host, Dir: s.conf.Dir, URL: s.conf.URL, Version: s.conf.Version, Process: self()}
 }
 
-// keep holds the home by its lease until ctx ends.
+// keep holds the home by its lease until ctx ends. It does nothing else: what takes long
+// would cost the home.
 func (s *Supervisor) keep(ctx context.Context) {
-	for {
-		every := s.conf.HomeLease / 3
-		switch err := s.keepOnce(ctx); {
-		case err == nil || ctx.Err() != nil:
-		case s.holds():
-			s.conf.Log.Error("the home's lease could not be renewed, or lost homes not be looked for; it is tried again", "home", s.conf.Home, "error", err)
-			every = min(every, passEvery)
-		default:
-			s.conf.Log.Error("the home is not held, so its jobs are not looked after; it is tried again", "home", s.conf.Home, "error", err)
-			every = min(every, passEvery)
+	for every := time.Duration(0); idle(ctx, every); {
+		every = s.conf.HomeLease / 3
+		err := s.hold(ctx)
+		if err == nil || ctx.Err() != nil {
+			continue
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(every):
+		every = min(every, passEvery)
+		if s.holds() {
+			s.conf.Log.Error("the home's lease could not be renewed; it is tried again", "home", s.conf.Home, "error", err)
+		} else {
+			s.conf.Log.Error("the home is not held, so its jobs are not looked after; it is tried again", "home", s.conf.Home, "error", err)
 		}
 	}
 }
 
-// keepOnce renews the lease before it does anything else, and then orphans the jobs of
-// homes that are lost.
-func (s *Supervisor) keepOnce(ctx context.Context) error {
-	if err := s.hold(ctx); err != nil {
-		return err
+// judgeHomes orphans the jobs of homes that are lost, again and again until ctx ends, while its
+// own home is held.
+func (s *Supervisor) judgeHomes(ctx context.Context) {
+	for every := time.Duration(0); idle(ctx, every); {
+		every = min(s.conf.HomeLease/3, passEvery)
+		if !s.holds() {
+			continue
+		}
+		err := s.orphanLost(ctx)
+		switch {
+		case err == nil:
+			every = s.conf.HomeLease / 3
+		case ctx.Err() == nil:
+			s.conf.Log.Error("lost homes could not be looked for, or what is left of them not be ended; it is tried again", "home", s.conf.Home, "error", err)
+		}
 	}
-	return s.orphanLost(ctx)
+}
+
+// idle waits so long; false: ctx has ended.
+func idle(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
 }
 
 // Hold registers the home, or renews its lease, for whoever wants that done before
@@ -177,7 +195,8 @@ func (s *Supervisor) leave(ctx context.Context) {
 }
 
 // stay is asked in the transaction that starts or claims a job: a home whose lease has
-// ended is held anew first, so that the job is not orphaned at once.
+// ended is held anew first, so that the job is not orphaned at once. Where another machine
+// has the home, nothing is launched from here: [ErrHomeTaken].
 func (s *Supervisor) stay(tx Tx) error {
 	if !s.registers() {
 		return nil
@@ -186,7 +205,7 @@ func (s *Supervisor) stay(tx Tx) error {
 	switch {
 	case errors.Is(err, ErrNotFound):
 		return nil // not yet, or by a process without a loop
-	case err != nil || h.Present(tx.Now()):
+	case err != nil || h.Present(tx.Now()) && !h.outOfSight(s.me()):
 		return err
 	}
 	next, err := h.Hold(s.me(), s.conf.HomeLease, tx.Epoch(), tx.Now())

@@ -386,3 +386,147 @@ func TestLoopKeepsItsHome(t *testing.T) {
 		t.Errorf("%+v, %v", hs, err)
 	}
 }
+
+// far is a process of another boot.
+const far = "v1:another-boot:1:7:9"
+
+// takeOver writes the machine's home as one that another machine of the same name holds.
+func (c *town) takeOver(m *machine) {
+	c.Helper()
+	err := txn.Update(c.ctx, c.st, func(tx job.Tx) error {
+		h, err := tx.Home(m.id)
+		if err != nil {
+			return err
+		}
+		theirs := h
+		theirs.Process, theirs.LeaseUntil = far, tx.Now().Add(lease)
+		return tx.PutHome(h, theirs)
+	})
+	if err != nil {
+		c.Fatal(err)
+	}
+}
+
+// From a home that a clone of the machine holds, nothing is started, until its lease ends.
+func TestCopiedHome(t *testing.T) {
+	t.Parallel()
+	c := newTown(t)
+	a := c.machine("alpha")
+	c.keep(a)
+	c.takeOver(a)
+	var who job.Holder
+	for what, do := range map[string]func() error{
+		"held":    func() error { return a.Hold(c.ctx) },
+		"started": func() error { _, err := a.Start(c.ctx, job.Starting{Spec: shell("true")}); return err },
+	} {
+		err := do()
+		if !errors.Is(err, job.ErrHomeTaken) || json.Unmarshal(fault.From(err).Details, &who) != nil || who.Process != far || who.Until == "" {
+			t.Errorf("%s: %v, %+v", what, err, who)
+		}
+	}
+	c.advance(lease + time.Second)
+	if j := c.startAt(a, shell("true")); j.Status == job.Queued {
+		t.Errorf("%+v", j)
+	}
+}
+
+// A launch of which nothing can be seen here is left alone for as long as a home that is
+// lost; then it is orphaned, and never made again.
+func TestUnseenLaunch(t *testing.T) {
+	t.Parallel()
+	c := newTown(t)
+	a := c.machine("alpha")
+	c.keep(a)
+	never := c.start(shell("read x"))
+	spec := shell("true")
+	spec.Trigger = job.Trigger{JobID: never.ID, Status: job.Completed}
+	j := c.startAt(a, spec)
+	err := txn.Update(c.ctx, c.st, func(tx job.Tx) error {
+		now, err := tx.Job(j.ID)
+		if err != nil {
+			return err
+		}
+		ch, err := now.Step(job.Claim{Token: "t", Launcher: far, Epoch: tx.Epoch()}, tx.Now())
+		if err != nil {
+			return err
+		}
+		return tx.PutJob(now, ch)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []job.Status{job.Launching, job.Orphaned} {
+		if err := a.Pass(c.ctx); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := a.Get(c.ctx, j.ID); err != nil || got.Status != want || want == job.Orphaned && !strings.Contains(got.Failure, "not known") {
+			t.Errorf("%+v, %v, want %s", got, err, want)
+		}
+		c.advance(job.DefaultOrphanAfter + time.Second)
+	}
+	if got := types(c.events(j.ID)); got != "queued orphaned" {
+		t.Errorf("events: %s", got)
+	}
+}
+
+// endless is a store in which there is always more of a cleaned job to delete.
+type endless struct {
+	txn.Store
+	deletes atomic.Int64
+}
+
+type endlessTx struct {
+	job.Tx
+	of *endless
+}
+
+func (s *endless) Update(ctx context.Context, fn func(txn.Tx) error) error {
+	return s.Store.Update(ctx, func(tx txn.Tx) error { return fn(endlessTx{tx.(job.Tx), s}) })
+}
+
+func (tx endlessTx) DeleteJob(_ string, limit int) (int, error) {
+	tx.of.deletes.Add(1)
+	return limit, nil
+}
+
+// However long it takes to clean up after a lost home, one's own is renewed meanwhile.
+func TestRenewedWhileCleaning(t *testing.T) {
+	t.Parallel()
+	c := newTown(t)
+	a := c.machine("alpha")
+	c.keep(a)
+	j := c.startAt(a, shell("exit 0"))
+	if _, err := a.Wait(c.ctx, job.Waiting{JobID: j.ID, Types: []string{"completed"}}); err != nil {
+		t.Fatal(err)
+	}
+	err := txn.Update(c.ctx, c.st, func(tx job.Tx) error {
+		now, err := tx.Job(j.ID)
+		if err != nil {
+			return err
+		}
+		return tx.CleanJob(now, "ana")
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.advance(2 * time.Minute)
+	st := &endless{Store: c.st}
+	b := c.machine("beta", func(conf *job.Config) { conf.Store, conf.HomeLease = st, time.Second })
+	c.loop(b.Supervisor)
+	for st.deletes.Load() == 0 {
+		if c.ctx.Err() != nil {
+			t.Fatal("nothing is cleaned up")
+		}
+		time.Sleep(time.Millisecond)
+	}
+	began := c.homeOf(b)
+	for c.homeOf(b).LeaseUntil.Sub(began.LeaseUntil) < time.Second {
+		if c.ctx.Err() != nil {
+			t.Fatal("the home is not renewed")
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if n := st.deletes.Load(); n < 2 {
+		t.Errorf("%d deletes", n)
+	}
+}

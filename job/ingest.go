@@ -135,6 +135,8 @@ func (s *Supervisor) judge(ctx context.Context, j Job, d launchDir) (again bool,
 	}
 	lock, err := d.lock()
 	switch {
+	case errors.Is(err, fs.ErrNotExist) && j.hidden(): // it may lie on another machine, and work there
+		return s.unseen(ctx, j)
 	case errors.Is(err, fs.ErrNotExist): // its directory is gone, or was never made
 		s.abandon(j)
 		return s.lost(ctx, j, d, false)
@@ -199,6 +201,38 @@ func (s *Supervisor) lost(ctx context.Context, j Job, d launchDir, begun bool) (
 func launcherLives(j Job) bool {
 	who, err := process.Parse(j.Launcher)
 	return err == nil && who != process.Self() && process.Alive(who)
+}
+
+// hidden reports whether whoever launches the job, or runs it, cannot be seen from here.
+func (j Job) hidden() bool {
+	name := j.Runner
+	if j.Status == Launching {
+		name = j.Launcher
+	}
+	who, err := process.Parse(name)
+	return err == nil && process.Look(who) == process.Hidden
+}
+
+// unseen leaves a launch alone of which nothing can be seen here: whoever began it may
+// come back, as one who shares the home. When that has had its time, as a lost home has,
+// the job is orphaned. It is not launched again, since it may have run.
+func (s *Supervisor) unseen(ctx context.Context, j Job) (again bool, err error) {
+	s.mu.Lock()
+	since := s.held.Since
+	s.mu.Unlock()
+	if j.Began.After(since) {
+		since = j.Began
+	}
+	err = s.update(ctx, func(tx Tx) error {
+		again = false
+		now, err := s.job(tx, j.ID)
+		if err != nil || now.Claim != j.Claim || now.Status != j.Status || !s.clock(tx).After(since.Add(s.conf.OrphanAfter)) {
+			return err
+		}
+		again = true
+		return put(tx, now, Orphan{Failure: "It was launched on another machine, or before this one was started anew, and its folder is not here: whether it ran is not known."}, s.clock(tx))
+	})
+	return again, err
 }
 
 // takeEvents takes in the whole lines of the launch's events that are not in the

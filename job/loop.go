@@ -19,6 +19,7 @@ func (s *Supervisor) Loop(ctx context.Context) error {
 	if s.registers() {
 		var keeping sync.WaitGroup
 		keeping.Go(func() { s.keep(ctx) })
+		keeping.Go(func() { s.judgeHomes(ctx) })
 		defer s.leave(context.WithoutCancel(ctx)) // nothing is launched any more by then
 		defer keeping.Wait()
 	}

@@ -98,7 +98,8 @@ func (c Config) Validate() error {
 }
 
 // Supervisor starts jobs and looks after them. It is safe for concurrent use, and
-// several of them, in one process or many, may share a store and a home.
+// several of them, in one process or many, may share a store, and a home on one machine: of
+// one boot and one pid namespace, where one can see whether what another launched lives.
 type Supervisor struct {
 	conf   Config
 	misuse error

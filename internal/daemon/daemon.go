@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -236,11 +237,41 @@ func (d *daemon) hold(ctx context.Context) error {
 		return nil
 	}
 	err := d.jobs.Hold(ctx)
+	if errors.Is(err, job.ErrHomeTaken) {
+		err = d.holdLater(ctx, err)
+	}
 	if err != nil && !errors.Is(err, job.ErrHomeTaken) {
 		d.c.Log.Error("the home is not held, so no jobs are looked after; it is tried again", "error", err)
 		return nil
 	}
 	return err
+}
+
+// holdAgain is how often a home is tried for that another has.
+const holdAgain = time.Second
+
+// holdLater tries for a home that is taken until the lease has ended which it is held by:
+// that may be this machine's own, of before it crashed and was started anew. One that is
+// renewed is another machine's.
+func (d *daemon) holdLater(ctx context.Context, taken error) error {
+	d.c.Log.Warn("the home is taken; it is tried for until that lease has ended", "error", taken)
+	end := time.Now().Add(job.DefaultHomeLease + holdAgain)
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(holdAgain):
+		}
+		err := d.jobs.Hold(ctx)
+		if !errors.Is(err, job.ErrHomeTaken) || !sameHolder(err, taken) || time.Now().After(end) {
+			return err
+		}
+	}
+}
+
+// sameHolder reports whether a home is taken as it was before: its lease was not renewed.
+func sameHolder(err, before error) bool {
+	return bytes.Equal(fault.From(err).Details, fault.From(before).Details)
 }
 
 // environ gives a job the way to ask: a token that is good for this job only, and for

@@ -5,12 +5,15 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/httpapi"
 	"github.com/placet-dev/placet/internal/id"
 	"github.com/placet-dev/placet/internal/place"
 	"github.com/placet-dev/placet/job"
+	"github.com/placet-dev/placet/store"
+	"github.com/placet-dev/placet/txn"
 )
 
 // A home's id is made once, and kept: a daemon that starts again goes on with its jobs.
@@ -92,5 +95,63 @@ func TestAdvertise(t *testing.T) {
 	}
 	if got, err := again.home.GetJob(t.Context(), j.JobID); err != nil || got.HomeID != "" {
 		t.Errorf("its job is another home's: %+v, %v", got, err)
+	}
+}
+
+// take writes the home as one that is held from another boot: by this machine before it was
+// started anew, or by a clone of it.
+func (w *world) take(st *store.Store, lease time.Duration) error {
+	h, err := HomeOf(place.File(w.db))
+	if err != nil {
+		return err
+	}
+	name, err := h.ID()
+	if err != nil {
+		return err
+	}
+	host, _ := os.Hostname()
+	return txn.Update(w.t.Context(), st, func(tx store.Tx) error {
+		was, err := tx.Home(name)
+		if err != nil {
+			was = job.Home{}
+		}
+		now := tx.Now()
+		return tx.PutHome(was, job.Home{
+			ID: name, Host: host, Dir: h.JobsDir(), Process: "v1:another-boot:1:7:9", Since: now, LeaseUntil: now.Add(lease), Epoch: tx.Epoch(),
+		})
+	})
+}
+
+// A daemon waits for the end of the lease that it held itself before a crash of the machine.
+func TestStartedAnew(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	if err := w.take(w.open(), holdAgain/2); err != nil {
+		t.Fatal(err)
+	}
+	s := w.serve()
+	if l, err := s.home.Homes(t.Context()); err != nil || len(l.Homes) != 1 || !l.Homes[0].Present || w.log.count("the home is taken") != 1 {
+		t.Errorf("%+v, %v", l, err)
+	}
+}
+
+// A home whose lease is renewed from elsewhere is a copy, and refused.
+func TestClonedHome(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	st := w.open()
+	if err := w.take(st, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	renewed := make(chan error, 1)
+	go func() {
+		for w.log.count("the home is taken") == 0 && t.Context().Err() == nil {
+			time.Sleep(often)
+		}
+		renewed <- w.take(st, time.Hour)
+	}()
+	_, err := w.start()
+	if e := <-renewed; e != nil || !errors.Is(err, job.ErrHomeTaken) {
+		t.Errorf("%v; renewed: %v", err, e)
 	}
 }

@@ -46,9 +46,12 @@ func Of(pid int) (Identity, error) {
 }
 
 // SameHost reports whether id is of a process that can be looked for from here.
-func (id Identity) SameHost() bool {
-	me := Self()
-	return id.PID > 0 && id.Boot == me.Boot && id.Space == me.Space
+func (id Identity) SameHost() bool { return id.PID > 0 && id.Beside(Self()) }
+
+// Beside reports whether both are of one boot and one pid namespace, so that each can be
+// looked for from where the other is.
+func (id Identity) Beside(other Identity) bool {
+	return id.Boot == other.Boot && id.Space == other.Space
 }
 
 // Look says what became of the process. It answers Gone only when that is sure.
