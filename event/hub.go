@@ -19,6 +19,9 @@ const (
 	hubFew   = 16          // with so few streams each is read for itself
 	hubRest  = time.Millisecond
 	hubTries = 3
+
+	// hubPatience is for a store that cannot be reached: longer than a server takes to start.
+	hubPatience = 30 * time.Second
 )
 
 // hub hands new events of one store to those who wait for them in this process. It
@@ -152,15 +155,7 @@ func (h *hub) loop(woken <-chan struct{}, stop func()) {
 			return
 		case <-woken:
 		}
-		found, err := h.pass()
-		for n := 1; err != nil && n < hubTries; n++ {
-			if errors.Is(err, errAnotherLife) {
-				err = h.begin()
-				continue
-			}
-			time.Sleep(hubRest)
-			found, err = h.pass()
-		}
+		found, err := h.passAgain()
 		if err != nil {
 			h.fail(err)
 		}
@@ -168,6 +163,34 @@ func (h *hub) loop(woken <-chan struct{}, stop func()) {
 			time.Sleep(hubRest)
 		}
 	}
+}
+
+// passAgain is pass, tried again where it fails: a few times, and for a while where the
+// store cannot be reached, as when its server starts anew. Whoever waits keeps waiting.
+func (h *hub) passAgain() (found bool, err error) {
+	found, err = h.pass()
+	for n, rest, end := 1, hubRest, time.Now().Add(hubPatience); err != nil; n, rest = n+1, min(2*rest, time.Second) {
+		if n >= hubTries && (!outOfReach(err) || time.Now().After(end)) {
+			return found, err
+		}
+		if errors.Is(err, errAnotherLife) {
+			err = h.begin()
+			continue
+		}
+		timer := time.NewTimer(rest)
+		select {
+		case <-timer.C:
+		case <-h.quit:
+			timer.Stop()
+			return found, nil
+		}
+		found, err = h.pass()
+	}
+	return found, nil
+}
+
+func outOfReach(err error) bool {
+	return fault.From(err).Code == fault.Unavailable && !errors.Is(err, txn.ErrClosed)
 }
 
 // pass hands out what is new. It reports whether anybody waited for any of it.

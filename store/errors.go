@@ -21,7 +21,7 @@ var (
 
 	// ErrClosed, ErrReadOnly and ErrNested are of Update and View on a store that is
 	// closed, that was opened for reading only, and inside a closure.
-	ErrClosed   = txn.ErrNotCommitted.Say("The store is closed; nothing was changed.")
+	ErrClosed   = txn.ErrClosed
 	ErrReadOnly = txn.ErrNotCommitted.Say("The store was opened for reading only; nothing was changed.")
 	ErrNested   = txn.ErrNotCommitted.Say("Update or View was called inside a closure, which would wait for itself.").
 			Hint("Use the closure's own Tx.")

@@ -45,6 +45,8 @@ var (
 	ErrNotCommitted = fault.Sentinel(fault.Unavailable, "not_committed", "The store did not commit; nothing was changed.")
 	// ErrBusy: the store was locked for longer than its busy time-out. Matches ErrNotCommitted.
 	ErrBusy = fault.Sentinel(fault.Unavailable, "store_busy", "The store stayed locked for too long; nothing was changed.", ErrNotCommitted)
+	// ErrClosed: this process has closed the store. Matches ErrNotCommitted.
+	ErrClosed = fault.Sentinel(fault.Unavailable, "store_closed", "The store is closed; nothing was changed.", ErrNotCommitted)
 	// ErrUnknown: COMMIT was sent and its answer is not known. Nothing may be started on it.
 	ErrUnknown = fault.Sentinel(fault.Unknown, "commit_unknown", "It is not known whether the store committed.")
 	// ErrRestored: the store went back in time without placet db restore.

@@ -157,8 +157,7 @@ func (w *work) stop() {
 	w.Logf("%d writes, of which %d are not known", len(w.outcomes), unknown)
 }
 
-// waiter waits for an approval's decision, and goes on where the store cannot be read
-// for a while, as those do who wait for somebody.
+// waiter waits for an approval's decision, also while the store cannot be read.
 type waiter struct {
 	asked *call.PendingError
 	told  chan error
@@ -167,20 +166,25 @@ type waiter struct {
 func (p *shop) waitFor(a *call.PendingError) waiter {
 	w := waiter{a, make(chan error, 1)}
 	go func() {
-		got, err := event.Waited{}, error(nil)
-		_ = txn.Retry(p.ctx, func() error {
-			got, err = event.Wait(p.ctx, p.s, event.Waiting{Stream: "call:" + a.CallID, Types: []event.Type{event.ApprovalDecided}})
+		err := txn.Retry(p.ctx, func() error { // whoever comes while the store is away is told so
+			_, err := event.Await(p.ctx, p.s, event.Waiting{Stream: "call:" + a.CallID, Types: []event.Type{event.ApprovalDecided}}, w.took)
 			if errors.Is(err, store.ErrUnreadable) {
 				return txn.ErrNotCommitted
 			}
 			return err
 		})
-		if err == nil && got.Outcome != event.Matched {
-			err = fmt.Errorf("the wait ended with %s", got.Outcome)
+		if err != nil {
+			w.told <- err
 		}
-		w.told <- err
 	}()
 	return w
+}
+
+func (w waiter) took(got event.Waited, err error) {
+	if err == nil && got.Outcome != event.Matched {
+		err = fmt.Errorf("the wait ended with %s", got.Outcome)
+	}
+	w.told <- err
 }
 
 // While the server is down, the answer says so, and what to do.
