@@ -107,6 +107,7 @@ func poolerConfig(s *Server, port int, self string) string {
 		"listen_port = " + strconv.Itoa(port),
 		"unix_socket_dir =",
 		"auth_type = any",
+		"admin_users = postgres",
 		"pool_mode = transaction",
 		"max_client_conn = 200",
 		// Any other parameter that a client sends at its start is refused, as a

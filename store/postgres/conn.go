@@ -44,6 +44,7 @@ type session struct {
 	slot   int64  // of counters
 	max    int64  // connections that the server takes
 	sync   string // for what the server lets a COMMIT wait, where it is not told otherwise
+	warned error  // by the server, lately
 	broken bool   // it is of no use any more
 }
 
@@ -344,8 +345,12 @@ func (c *conn) receive() (pgproto3.BackendMessage, error) {
 		if err != nil {
 			return nil, c.lost(err)
 		}
-		switch msg.(type) {
-		case *pgproto3.NoticeResponse, *pgproto3.ParameterStatus, *pgproto3.NotificationResponse:
+		switch msg := msg.(type) {
+		case *pgproto3.NoticeResponse:
+			if msg.SeverityUnlocalized == "WARNING" {
+				c.warned = errors.New(msg.Message)
+			}
+		case *pgproto3.ParameterStatus, *pgproto3.NotificationResponse:
 		default:
 			return msg, nil
 		}

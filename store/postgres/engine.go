@@ -30,6 +30,7 @@ type engine struct {
 
 	news    *news
 	watcher *watcher
+	acked   atomic.Pointer[acked]
 	order   sync.Mutex // of whoever gives events their order
 
 	slots chan struct{} // one for each transaction that writes
@@ -136,11 +137,14 @@ func (e *engine) admit(h *handle) error {
 	if err := h.meta.mayWrite(e.schema); err != nil {
 		return err
 	}
-	if h.c.place.timeline == 0 { // a standby took over since this connection was made
+	if h.place.timeline == 0 { // a standby took over since this connection was made
 		h.c.broken = true
 		return errStaleConn
 	}
-	return h.meta.mayGoOn(h.c.place)
+	if h.floor.above(&h.meta) {
+		return e.markBack()
+	}
+	return h.meta.mayGoOn(h.place)
 }
 
 // mayEnter refuses an update or a view called inside a closure, in tests only.
@@ -168,6 +172,7 @@ func (e *engine) slow(h *handle) {
 
 // committed tells those who wait, here and elsewhere.
 func (e *engine) committed(h *handle) {
+	e.acknowledge(h)
 	if len(h.touched) == 0 {
 		return
 	}

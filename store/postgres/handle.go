@@ -31,6 +31,8 @@ type handle struct {
 	err    error // the transaction cannot be committed any more
 
 	meta     meta
+	place    identity
+	floor    acked // what was acknowledged before it began
 	known    bool  // meta is
 	begun    bool  // BEGIN was sent, or is queued
 	heard    bool  // the server has answered in this transaction
@@ -96,6 +98,15 @@ func (h *handle) begin() error {
 	}
 	if h.c.pooled {
 		if err := h.send(request{sql: poolerSQL}, h.e.settings(h.c)...); err != nil {
+			return err
+		}
+	}
+	h.place = h.c.place
+	if h.c.pooled && h.writes { // which connects again, to another server too, without a word
+		if err := h.send(request{sql: whereSQL, each: func(r sqlrows.Row) error {
+			h.place.system, h.place.timeline = r.Str(0), r.Int(1)
+			return nil
+		}}); err != nil {
 			return err
 		}
 	}

@@ -79,11 +79,15 @@ func (m *meta) mayRead(own int64) error {
 		m.schema, m.minReader, own).Hint("Use the newer Placet.")
 }
 
+const numbersBack = "the numbers of its transactions went back, so the server's disk was put back"
+
 // wentBack says in what the place where a store was found differs from the one that it
 // knows; "" if it does not.
 func (m *meta) wentBack(now identity) string {
 	was := m.place
 	switch {
+	case was.timeline == putBack:
+		return numbersBack
 	case was.system != now.system:
 		return "it lies in another server than before, so it was copied or restored there"
 	case was.timeline != now.timeline:

@@ -82,11 +82,22 @@ func madeSchema(c *conn, at place) (from int, err error) {
 	case from == 0:
 		return 0, nil
 	}
-	if err := c.run(lockMetaSQL, nil, nil); err != nil {
+	if err := lockMeta(c); err != nil {
 		return 0, mayNotChange(at, err)
 	}
 	err = c.run(`SELECT schema FROM meta WHERE id = 1`, nil, func(r sqlrows.Row) error { from = int(r.Int(0)); return nil })
 	return from, err
+}
+
+// lockMeta keeps everybody out. Whoever comes while it waits for those who are in has to
+// wait too, so it does not wait for long.
+func lockMeta(c *conn) error {
+	for _, sql := range []string{`SET LOCAL lock_timeout = '5s'`, lockMetaSQL, `SET LOCAL lock_timeout = 0`} {
+		if err := c.run(sql, nil, nil); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func mayNotChange(at place, err error) error {
@@ -181,7 +192,7 @@ func accept(c *conn, at place) (err error) {
 			err = errors.Join(err, c.run(rollbackSQL, nil, nil))
 		}
 	}()
-	if err := c.run(lockMetaSQL, nil, nil); err != nil {
+	if err := lockMeta(c); err != nil {
 		return err
 	}
 	var now, to int64

@@ -27,12 +27,8 @@ func IsURL(s string) bool {
 // Redacted is the url without its password and other secrets, for people to read.
 func Redacted(given string) string {
 	scheme, rest, _ := strings.Cut(given, "://")
-	netloc := rest
-	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
-		netloc = rest[:i]
-	}
-	if i := strings.LastIndex(netloc, "@"); i >= 0 { // a password may have one too
-		user, _, _ := strings.Cut(netloc[:i], ":")
+	if i := strings.LastIndex(rest, "@"); i >= 0 { // what stands before it may all be a password's
+		user := rest[:strings.IndexAny(rest, ":/?#@")]
 		rest = user + rest[i:]
 	}
 	where, query, _ := strings.Cut(rest, "?")
@@ -40,7 +36,7 @@ func Redacted(given string) string {
 	for pair := range strings.SplitSeq(query, "&") {
 		name, _, _ := strings.Cut(pair, "=")
 		name, err := url.QueryUnescape(name)
-		if pair != "" && err == nil && name != "password" && name != "sslpassword" {
+		if pair != "" && err == nil && name != "password" && name != "sslpassword" && !strings.Contains(strings.ToLower(pair), ";") {
 			kept = append(kept, pair)
 		}
 	}
@@ -88,6 +84,7 @@ func placeOf(raw string) (place, error) {
 		return p, refuse(raw, "cannot be used as the store's URL: %s", withoutURL(err)).Hint("See docs/guide/postgres.md for what it may say.")
 	}
 	p.pool.ConnConfig.RuntimeParams[appParam] = appName(p.schema)
+	p.pool.ConnConfig.RuntimeParams[encodingParam] = "UTF8"
 	if listen != "" {
 		u.Host = listen
 	}
@@ -96,6 +93,7 @@ func placeOf(raw string) (place, error) {
 		return p, refuse(raw, "has a parameter %s that cannot be used", listenParam).Hint("Write %s=HOST:PORT.", listenParam)
 	}
 	p.direct.ConnConfig.RuntimeParams[appParam] = appName(p.schema)
+	p.direct.ConnConfig.RuntimeParams[encodingParam] = "UTF8"
 	return p, nil
 }
 

@@ -24,6 +24,8 @@ const (
 		(SELECT oid::bigint FROM pg_database WHERE datname = current_database()),
 		coalesce((SELECT c.oid::bigint FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE n.nspname = ?::name AND c.relname = 'meta'), 0),
 		(SELECT coalesce(extract(epoch FROM stats_reset) * 1000000, 0)::bigint FROM pg_stat_bgwriter)`
+	whereSQL = `SELECT (SELECT system_identifier::text FROM pg_control_system()),
+		CASE WHEN pg_is_in_recovery() THEN 0 ELSE ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::bigint END`
 	// Every statement finds its rows by an index, whatever its arguments: planning it anew for them
 	// took longer than running it.
 	setupSQL = `SELECT set_config('search_path', ?, false), set_config('lock_timeout', ?, false),

@@ -14,7 +14,10 @@ import (
 )
 
 // appParam is the session's setting by which the server tells others who is connected.
-const appParam = "application_name"
+const (
+	appParam      = "application_name"
+	encodingParam = "client_encoding" // a role may have another one
+)
 
 // appMax is how much of it the server keeps, in bytes.
 const appMax = 63

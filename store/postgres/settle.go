@@ -57,7 +57,26 @@ func (e *engine) askStatus(ctx context.Context, xid int64, was *session) (s xact
 	if err != nil {
 		return xactUnknown, err
 	}
-	return judgeStatus(said, c.crash != was.crash)
+	if s, err = judgeStatus(said, c.crash != was.crash); s == xactCommitted {
+		return c.replicated(ctx, e.where)
+	}
+	return s, err
+}
+
+// replicated commits something later: where COMMIT has to wait for a standby, that has all
+// that came before it then. A COMMIT whose connection was cut may have waited in vain.
+func (c *conn) replicated(ctx context.Context, at place) (xactStatus, error) {
+	end, _ := ctx.Deadline()
+	c.warned = nil
+	for _, sql := range []string{beginUpdateSQL, `UPDATE ` + quoted(at.schema) + `.meta SET id = id WHERE id = 1`, commitSQL} {
+		if err := c.runFor(time.Until(end), sql, nil, nil); err != nil {
+			return xactUnknown, errElsewhere
+		}
+	}
+	if c.warned != nil {
+		return xactUnknown, errElsewhere
+	}
+	return xactCommitted, nil
 }
 
 // judgeStatus says what the server's word means. A server that crashed has forgotten the

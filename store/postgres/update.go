@@ -74,7 +74,7 @@ func (u *update) once(ctx context.Context, c *conn) (err error) {
 // attempt runs the closure, and keeps what it wrote unless undo says otherwise. A panic
 // of the closure goes on to its caller.
 func (u *update) attempt(ctx context.Context, c *conn, undo bool) (err error) {
-	h := &handle{e: u.e, c: c, ctx: ctx, writes: true, began: time.Now()}
+	h := &handle{e: u.e, c: c, ctx: ctx, writes: true, began: time.Now(), floor: u.e.acknowledged()}
 	returned := false
 	defer func() {
 		h.over = true
@@ -175,13 +175,17 @@ func (h *handle) commit() error {
 	if lose := h.e.o.Hooks.LoseCommit; lose != nil && lose() {
 		return h.loseAnswer()
 	}
+	h.c.warned = nil
 	err = h.c.flush(updateLimit + answerLimit)
-	if err == nil {
-		h.e.committed(h)
-		h.e.passed(h, h.c)
-		return nil
+	switch {
+	case err != nil:
+		return h.settle(err)
+	case h.c.warned != nil: // it is committed here, and a standby that has to have it may not
+		return txn.ErrUnknown.Because(h.c.warned)
 	}
-	return h.settle(err)
+	h.e.committed(h)
+	h.e.passed(h, h.c)
+	return nil
 }
 
 // settle finds out what became of a COMMIT that was not answered with yes. Where a
