@@ -85,14 +85,15 @@ func (h Home) Hold(by Home, lease time.Duration, epoch int64, now time.Time) (Ho
 }
 
 // outOfSight reports whether the home was last held by one that cannot be looked for from
-// where by is. Two machines may have one host name; no two have one boot.
+// where by is, or has another folder: then it is a copy. Two machines may have one host
+// name; no two have one boot.
 func (h Home) outOfSight(by Home) bool {
 	if h.Process == by.Process {
 		return false
 	}
 	was, err := process.Parse(h.Process)
 	is, e := process.Parse(by.Process)
-	return h.Host != by.Host || err == nil && e == nil && !was.Beside(is)
+	return h.Host != by.Host || h.Dir != by.Dir || err == nil && e == nil && !was.Beside(is)
 }
 
 // Left is the home as nobody holds it any more.

@@ -23,6 +23,8 @@ func TestHoldHome(t *testing.T) {
 	seen, beside, booted, contained := me, me, me, me
 	seen.Process, beside.Process = "v1:boot:1:7:9", "v1:boot:1:8:99"
 	booted.Process, contained.Process = "v1:other:1:7:9", "v1:boot:2:7:9"
+	aside := restarted
+	aside.Dir = "/copy"
 	seenHeld := seen
 	seenHeld.Since, seenHeld.LeaseUntil, seenHeld.Epoch = at(0), at(30), 1
 	held := me
@@ -43,6 +45,7 @@ func TestHoldHome(t *testing.T) {
 		"another machine has it":      {held, copied, 1, 10, -1},
 		"another machine had it":      {held, copied, 1, 31, 31},
 		"restarted on the same boot":  {seenHeld, beside, 1, 10, 10},
+		"a copy beside it":            {held, aside, 1, 10, -1},
 		"a clone of the same name":    {seenHeld, booted, 1, 30, -1},
 		"started anew, later":         {seenHeld, booted, 1, 31, 31},
 		"another container":           {seenHeld, contained, 1, 10, -1},

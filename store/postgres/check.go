@@ -46,6 +46,12 @@ var checkedSettings = []string{
 	"server_encoding", "max_connections", "ssl", "data_checksums", "lock_timeout", "statement_timeout",
 }
 
+// guards are the triggers that hold rows to what they may be.
+var guards = []string{
+	"event_update", "event_delete", "event_holds", "call_holds", "run_holds", "step_holds", "attempt_holds", "decision_holds",
+	"job_holds", "delivery_holds", "delivery_attempt_holds",
+}
+
 // Check looks through the store at url: schema, rights, settings of the server, rows that
 // point to nothing, and whether the store is where it was. It changes nothing. The error
 // is for a store that could not be looked at.
@@ -119,6 +125,11 @@ const (
 			WHERE c.relnamespace = current_schema()::regnamespace AND NOT i.indisvalid
 		UNION ALL SELECT 'the trigger ' || tgname || ' is disabled' FROM pg_trigger AS t JOIN pg_class AS c ON c.oid = t.tgrelid
 			WHERE c.relnamespace = current_schema()::regnamespace AND t.tgenabled = 'D'`
+	// What holds rows to what they may be has to be there, and nothing that turns writes away.
+	guardsSQL = `SELECT 'the trigger ' || want || ' is gone or does not always run' FROM unnest(string_to_array(?, ' ')) AS want
+			WHERE NOT EXISTS (SELECT 1 FROM pg_trigger AS t JOIN pg_class AS c ON c.oid = t.tgrelid
+				WHERE c.relnamespace = current_schema()::regnamespace AND t.tgname = want AND t.tgenabled IN ('O', 'A'))
+		UNION ALL SELECT 'there is a rule ' || rulename || ' on ' || tablename FROM pg_rules WHERE schemaname = current_schema()`
 	// What this role may not do that writing needs.
 	rightsSQL = `SELECT c.relname FROM pg_class AS c WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r'
 		AND NOT (has_table_privilege(c.oid, 'SELECT') AND has_table_privilege(c.oid, 'INSERT')
@@ -144,6 +155,7 @@ func (r *Report) look(c *conn, at place) (err error) {
 	ask(settingSQL, []any{strings.Join(checkedSettings, " ")}, func(x sqlrows.Row) { r.Settings[x.Str(0)] = x.Str(1) })
 	ask(`SELECT current_setting('is_superuser')`, nil, func(x sqlrows.Row) { r.Settings["is_superuser"] = x.Str(0) })
 	ask(unsoundSQL, nil, func(x sqlrows.Row) { r.problem("%s", x.Str(0)) })
+	ask(guardsSQL, []any{strings.Join(guards, " ")}, func(x sqlrows.Row) { r.problem("%s", x.Str(0)) })
 	ask(rightsSQL, nil, func(x sqlrows.Row) {
 		r.problem("the role %s may not read and write the table %s: grant it SELECT, INSERT, UPDATE and DELETE (docs/guide/postgres.md)", r.Role, x.Str(0))
 	})

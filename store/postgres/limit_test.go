@@ -108,3 +108,27 @@ func endIdle(t testing.TB, url string) {
 		ended = tag.RowsAffected()
 	}
 }
+
+// What keeps the record from being changed is not there any more: that is said.
+func TestGuardsGone(t *testing.T) {
+	t.Parallel()
+	for _, statement := range []string{
+		"DROP TRIGGER event_update ON event",
+		"DROP TRIGGER decision_holds ON decision",
+		"ALTER TABLE event DISABLE TRIGGER event_delete",
+		"ALTER TABLE event ENABLE REPLICA TRIGGER event_update",
+		"CREATE RULE nope AS ON INSERT TO vote DO INSTEAD NOTHING",
+	} {
+		url := pgtest.Schema(t)
+		open(t, url, postgres.Options{Conns: 1})
+		before, err := postgres.Check(patient(t), url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		run(t, sql(t, url), statement)
+		after, err := postgres.Check(patient(t), url)
+		if err != nil || len(after.Problems) != len(before.Problems)+1 && statement[:5] != "ALTER" || len(after.Problems) <= len(before.Problems) {
+			t.Errorf("%s: %q, %v", statement, after.Problems, err)
+		}
+	}
+}
