@@ -2,9 +2,11 @@ package postgres_test
 
 import (
 	"errors"
+	"sync"
 	"testing"
 
 	"github.com/placet-dev/placet/call"
+	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/internal/pgtest"
 	"github.com/placet-dev/placet/store"
 	"github.com/placet-dev/placet/store/postgres"
@@ -29,6 +31,37 @@ var cuts = []cut{
 	{name: "before COMMIT, for good", arm: (*pgtest.Proxy).CutBeforeCommit, deaf: true, outcome: txn.ErrUnknown},
 	{name: "after COMMIT, for good", arm: (*pgtest.Proxy).CutAfterCommitSent, deaf: true, outcome: txn.ErrUnknown, there: true},
 	{name: "in the answer, for good", arm: (*pgtest.Proxy).CutInCommitAnswer, deaf: true, outcome: txn.ErrUnknown, there: true},
+}
+
+// warm has several connections be there, so that none has to be made where none can be:
+// what is told to others may be using one.
+func warm(t *testing.T, s *store.Store) {
+	t.Helper()
+	var done sync.WaitGroup
+	inside, all := make(chan struct{}), make(chan struct{})
+	const conns = 4
+	for range conns {
+		done.Go(func() {
+			first := true
+			err := txn.View(patient(t), s, func(tx event.Tx) error {
+				tx.Now()
+				if first {
+					first = false
+					inside <- struct{}{}
+					<-all
+				}
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for range conns {
+		<-inside
+	}
+	close(all)
+	done.Wait()
 }
 
 // strike has the next COMMIT of a transaction with the fragments go wrong while do runs.
@@ -70,9 +103,7 @@ func TestCutCommit(t *testing.T) {
 			proxy := pgtest.NewProxy(t, url)
 			s := open(t, proxy.URL(url), postgres.Options{})
 			ctx, name := patient(t), ""
-			if _, err := put(ctx, s); err != nil { // so that a connection is there
-				t.Fatal(err)
-			}
+			warm(t, s)
 			err := c.strike(t, proxy, func() (err error) { name, err = put(ctx, s); return err })
 			c.right(t, err)
 			stands(t, direct, name, c.there)
@@ -94,6 +125,7 @@ func TestCutStart(t *testing.T) {
 			proxy := pgtest.NewProxy(t, url)
 			p := openShop(t, open(t, proxy.URL(url), postgres.Options{}))
 			a := p.mustGrant()
+			warm(t, p.s)
 			err := c.strike(t, proxy, func() error { _, err := p.Resume(p.ctx, a.ApprovalID, nil); return err }, "INSERT INTO attempt")
 			c.right(t, err)
 			as := direct.attempts(a.CallID)
