@@ -51,6 +51,7 @@ func dataFolder(t testing.TB, at string) (dir string) {
 // A standby without the last commits takes over behind a pooler, whose clients keep their
 // connections. What ran already must not run again before somebody has accepted it.
 func TestTakeoverBehindPooler(t *testing.T) {
+	t.Parallel()
 	srv := server(t)
 	direct := srv.URL("postgres")
 	pooled := pgtest.Via(direct, pgtest.Pooler(t, srv))
@@ -91,6 +92,7 @@ func TestTakeoverBehindPooler(t *testing.T) {
 
 // A snapshot of the server's disk is put back.
 func TestDiskPutBack(t *testing.T) {
+	t.Parallel()
 	srv := server(t)
 	at := srv.URL("postgres")
 	dir := dataFolder(t, at)
@@ -125,6 +127,7 @@ func TestDiskPutBack(t *testing.T) {
 // A COMMIT that waits for a synchronous standby is under way. Whoever asks after the
 // statistics of the server were reset must not be told that nothing came of it.
 func TestStatisticsReset(t *testing.T) {
+	t.Parallel()
 	srv := server(t)
 	at := srv.URL("postgres")
 	ctx := patient(t)
@@ -157,6 +160,7 @@ func TestStatisticsReset(t *testing.T) {
 // An administrator cancels the wait for a synchronous standby that is gone: the server
 // commits here only, warns, and says COMMIT. That is no commit to start a tool on.
 func TestCancelledSync(t *testing.T) {
+	t.Parallel()
 	for _, how := range []string{"pg_cancel_backend", "pg_terminate_backend"} {
 		t.Run(how, func(t *testing.T) {
 			srv := server(t)
@@ -195,6 +199,7 @@ func waitSync(t testing.TB, at string) {
 
 // Nothing that is printed has a password in it.
 func TestRedacted(t *testing.T) {
+	t.Parallel()
 	for _, url := range []string{
 		"postgres://placet:s3cr@t-w0rd@db/placet",
 		"postgres://placet:s3cr/t-w0rd@db/placet",
@@ -219,6 +224,7 @@ func TestRedacted(t *testing.T) {
 
 // accept-restore that has to wait, and is ended, keeps nobody out.
 func TestQueuedLock(t *testing.T) {
+	t.Parallel()
 	at := pgtest.Schema(t)
 	ctx := patient(t)
 	s := open(t, at, postgres.Options{Conns: 3})
@@ -249,6 +255,7 @@ func TestQueuedLock(t *testing.T) {
 
 // A role's client_encoding changes what is stored.
 func TestEncoding(t *testing.T) {
+	t.Parallel()
 	at := pgtest.Schema(t)
 	a := openShop(t, open(t, at, postgres.Options{}))
 	b := openShop(t, open(t, at+"&client_encoding=LATIN1", postgres.Options{}))
@@ -271,6 +278,7 @@ func TestEncoding(t *testing.T) {
 // No standby has a COMMIT for longer than an answer is waited for: that is not known, and
 // stays so. Giving up the wait must not end the server's.
 func TestSyncStandbyGone(t *testing.T) {
+	t.Parallel()
 	srv := server(t)
 	at := srv.URL("postgres")
 	ctx := patient(t)
@@ -289,6 +297,7 @@ func TestSyncStandbyGone(t *testing.T) {
 
 // The same where the connection is cut while the COMMIT waits for the standby.
 func TestSyncCut(t *testing.T) {
+	t.Parallel()
 	srv := server(t)
 	at := srv.URL("postgres")
 	proxy := pgtest.NewProxy(t, at)
