@@ -42,25 +42,28 @@ func TestPoolerHidesTheServer(t *testing.T) {
 	}
 }
 
-// Who listens through a pooler hears nothing. That a notification has gone past is
-// known from another that listens without one.
+// Who listens through a pooler does not hear everything. That a notification has gone past
+// is known from another that listens without one.
 func TestPoolerLosesNotifications(t *testing.T) {
 	t.Parallel()
 	direct := pgtest.Database(t)
 	c := pooled(t, pgtest.Via(direct, pgtest.Pooler(t, pgtest.Shared(t))))
 	witness := connect(t, direct)
+	teller := connect(t, direct)
 	exec1(t, c, "LISTEN news")
 	exec1(t, witness, "LISTEN news")
-	exec1(t, connect(t, direct), "NOTIFY news")
-	if _, err := witness.WaitForNotification(bounded(t)); err != nil {
-		t.Fatal(err)
-	}
-	// The pooler has read the notification by when it carries a transaction over the
-	// same connection to the server; pgx would hand it out with the answer.
-	exec1(t, c, "SELECT 1")
 	over, cancel := context.WithCancel(bounded(t))
 	cancel()
-	if n, err := c.WaitForNotification(over); !errors.Is(err, context.Canceled) {
-		t.Errorf("a notification came through the pooler: %v, %v", n, err)
+	// One comes through only where the server sends it during a transaction of the client's.
+	for range 100 {
+		exec1(t, teller, "NOTIFY news")
+		if _, err := witness.WaitForNotification(bounded(t)); err != nil {
+			t.Fatal(err)
+		}
+		exec1(t, c, "SELECT 1") // pgx would hand it out with the answer
+		if _, err := c.WaitForNotification(over); errors.Is(err, context.Canceled) {
+			return
+		}
 	}
+	t.Error("no notification was lost on its way through the pooler")
 }
