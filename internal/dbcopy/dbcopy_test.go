@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/placet-dev/placet/internal/dbcopy"
 	"github.com/placet-dev/placet/internal/pgtest"
@@ -116,9 +117,9 @@ func TestThereAndBack(t *testing.T) {
 		if there.StoreID != before.StoreID || there.Epoch != before.Epoch+1 || back.Epoch != before.Epoch+2 || there.Streams == 0 || there.Jobs == 0 {
 			t.Errorf("%+v after epoch %d, then %d", there, before.Epoch, back.Epoch)
 		}
-		for _, at := range []string{b, c} {
-			if r := sound(t, at); r.StoreID != before.StoreID || r.RestoredAt.IsZero() || r.RestoredTo.IsZero() {
-				t.Errorf("%+v", r)
+		for at, last := range map[string]time.Time{b: before.LastAt, c: sound(t, b).LastAt} {
+			if r := sound(t, at); r.StoreID != before.StoreID || r.RestoredAt.Before(last) || last.IsZero() || !r.RestoredTo.Equal(last) {
+				t.Errorf("%+v, of a store whose last event was at %v", r, last)
 			}
 			lived.GoesOn(t, instance(at))
 		}

@@ -55,6 +55,16 @@ func (m *meta) scan(r sqlrows.Row, writes bool) {
 	}
 }
 
+// metaAtAnySchema asks for what every schema of ours has.
+const metaAtAnySchema = `SELECT schema, min_writer, min_reader, store_id, epoch, restored_at, restored_to, system_id, timeline, database_oid, table_oid, 0::bigint, clock_timestamp(), tableoid::bigint,
+	coalesce((SELECT at FROM event ORDER BY seq DESC LIMIT 1), 0) FROM meta WHERE id = 1`
+
+// scanAny reads what metaAtAnySchema asks for.
+func (m *meta) scanAny(r sqlrows.Row) {
+	m.scan(r, false)
+	m.lastAt = r.Int(14)
+}
+
 var errNoMeta = txn.ErrNotCommitted.Say("The store's row about itself is missing: the database is damaged, or another program's.").
 	Hint("Restore a backup (docs/guide/postgres.md), or give Placet a schema of its own: ?placet_schema=NAME.")
 
@@ -82,7 +92,7 @@ func (m *meta) mayRead(own int64) error {
 const numbersBack = "the numbers of its transactions went back, so the server's disk was put back"
 
 // wentBack says in what the place where a store was found differs from the one that it
-// knows; "" if it does not.
+// knows; "" if it does not. The table is the one in which the row was found.
 func (m *meta) wentBack(now identity) string {
 	was := m.place
 	switch {
@@ -94,7 +104,7 @@ func (m *meta) wentBack(now identity) string {
 		return "the server is on another timeline than before: a standby took over, or it was recovered to an earlier time"
 	case was.database != now.database:
 		return "it lies in another database than before, so it was copied or restored there"
-	case was.table != now.table:
+	case was.table != m.table:
 		return "its tables were made anew, so it was restored"
 	}
 	return ""
@@ -102,7 +112,6 @@ func (m *meta) wentBack(now identity) string {
 
 // mayGoOn refuses writes to a store that is not where it was.
 func (m *meta) mayGoOn(now identity) error {
-	now.table = m.table
 	why := m.wentBack(now)
 	if why == "" {
 		return nil

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/placet-dev/placet/fault"
 	"github.com/placet-dev/placet/internal/migrate"
@@ -56,10 +57,7 @@ func apply(ctx context.Context, c *conn, at place, steps []migrate.Step) (err er
 			return fmt.Errorf("change the schema of %s: %w", at, err)
 		}
 	}
-	if err := c.run(commitSQL, nil, nil); err != nil {
-		return fmt.Errorf("change the schema of %s: %w; look at it with placet db check", at, err)
-	}
-	return nil
+	return c.commit(at, updateLimit+answerLimit)
 }
 
 // madeSchema is the schema's number under the lock, and makes the place for a new one.
@@ -162,59 +160,57 @@ func AcceptRestore(ctx context.Context, url string) error {
 		return err
 	}
 	defer c.release()
-	m, found, err := readMeta(c, at)
-	switch {
-	case err != nil:
+	if _, found, err := readMeta(c, at); err != nil {
 		return err
-	case !found:
+	} else if !found {
 		return missing(at)
 	}
-	if err := m.mayWrite(int64(len(steps))); err != nil {
+	return accept(c, at, int64(len(steps)))
+}
+
+// accept judges and writes under the lock: of two at once, one finds nothing to accept.
+func accept(c *conn, at place, own int64) (err error) {
+	if err := inSchema(c, at, beginUpdateSQL); err != nil {
+		return told(err)
+	}
+	defer func() {
+		if err != nil {
+			_ = c.run(rollbackSQL, nil, nil) // a connection that is gone has done so
+		}
+	}()
+	if err := lockMeta(c); err != nil {
+		return told(err)
+	}
+	var m meta
+	if err := c.run(metaAtAnySchema, nil, func(r sqlrows.Row) error { m.scanAny(r); return nil }); err != nil {
+		return told(err)
+	}
+	if err := m.mayWrite(own); err != nil {
 		return err
 	}
 	if m.wentBack(c.place) == "" {
 		return fault.New(fault.Conflict, "%s did not go back in time: there is nothing to accept.", at)
 	}
-	if err := accept(c, at); errors.Is(err, txn.ErrUnknown) {
-		return err
-	} else if err != nil {
-		return told(err)
+	for _, s := range []struct {
+		sql  string
+		args []any
+	}{
+		{acceptSQL, []any{m.clock, m.lastAt, c.place.system, c.place.timeline, c.place.database}},
+		{`SELECT setval('event_seq', nextval('event_seq') + ?::bigint)`, []any{lifeGap}},
+		{`UPDATE event_order SET last = last + ?`, []any{lifeGap}},
+	} {
+		if err := c.run(s.sql, s.args, nil); err != nil {
+			return told(err)
+		}
 	}
-	return nil
+	return c.commit(at, updateLimit+answerLimit)
 }
 
-func accept(c *conn, at place) (err error) {
-	if err := inSchema(c, at, beginUpdateSQL); err != nil {
-		return err
+// commit ends a transaction of which it cannot be asked later what became of it.
+func (c *conn) commit(at place, patience time.Duration) error {
+	err := c.runFor(patience, commitSQL, nil, nil)
+	if errors.Is(err, errDead) {
+		return txn.ErrUnknown.Say("The server did not say whether %s was written.", at).Hint("Run placet --db %s db check.", at).Because(err)
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, c.run(rollbackSQL, nil, nil))
-		}
-	}()
-	if err := lockMeta(c); err != nil {
-		return err
-	}
-	var now, to int64
-	if err := c.run(`SELECT clock_timestamp(), coalesce((SELECT at FROM event ORDER BY seq DESC LIMIT 1), 0)`, nil, func(r sqlrows.Row) error {
-		now, to = r.(*row).clock(0), r.Int(1)
-		return nil
-	}); err != nil {
-		return err
-	}
-	if err := c.run(acceptSQL, []any{now, to, c.place.system, c.place.timeline, c.place.database}, nil); err != nil {
-		return err
-	}
-	if err := c.run(`SELECT setval('event_seq', nextval('event_seq') + ?::bigint)`, []any{lifeGap}, nil); err != nil {
-		return err
-	}
-	if err := c.run(`UPDATE event_order SET last = last + ?`, []any{lifeGap}, nil); err != nil {
-		return err
-	}
-	if err := c.run(commitSQL, nil, nil); errors.Is(err, errDead) {
-		return txn.ErrUnknown.Say("The server did not say whether it began a new life of the store.").Hint("Run placet db check.").Because(err)
-	} else if err != nil {
-		return err
-	}
-	return nil
+	return told(err)
 }

@@ -135,10 +135,6 @@ func inSchema(c *conn, at place, begin string) error {
 		set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true)`, []any{at.searchPath()}, nil)
 }
 
-// metaAtAnySchema is what every schema of ours has.
-const metaAtAnySchema = `SELECT schema, min_writer, min_reader, store_id, epoch, restored_at, restored_to, system_id, timeline, database_oid, table_oid, 0::bigint, clock_timestamp(), tableoid::bigint,
-	coalesce((SELECT at FROM event ORDER BY seq DESC LIMIT 1), 0) FROM meta WHERE id = 1`
-
 // readMeta reads what the store says about itself; found is false where there is none.
 func readMeta(c *conn, at place) (m meta, found bool, err error) {
 	if err := inSchema(c, at, `BEGIN READ ONLY`); err != nil {
@@ -146,8 +142,7 @@ func readMeta(c *conn, at place) (m meta, found bool, err error) {
 	}
 	err = c.run(metaAtAnySchema, nil, func(r sqlrows.Row) error {
 		found = true
-		m.scan(r, false)
-		m.lastAt = r.Int(14)
+		m.scanAny(r)
 		return nil
 	})
 	if e := c.run(rollbackSQL, nil, nil); e != nil && err == nil {

@@ -97,8 +97,7 @@ func (s *wholeSide) readMeta() error {
 	found := false
 	err := s.run(metaAtAnySchema, nil, func(r sqlrows.Row) {
 		found = true
-		s.meta.scan(r, false)
-		s.meta.lastAt = r.Int(13)
+		s.meta.scanAny(r)
 	})
 	newest := int64(len(s.steps))
 	switch {
@@ -203,15 +202,8 @@ func (s *wholeSource) Retire(context.Context) error {
 func (s *wholeSource) Close() error { return s.close() }
 
 func (s *wholeSide) commit() error {
-	err := s.run(commitSQL, nil, nil)
 	s.open = false
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, errDead):
-		return txn.ErrUnknown.Say("The server did not say whether %s was written.", s.at).Hint("Run placet --db %s db check.", s.at).Because(err)
-	}
-	return err
+	return s.c.commit(s.at, wholePatience)
 }
 
 // wholeTarget is a transaction that makes the tables, where there are none, and fills them.
