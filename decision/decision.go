@@ -367,8 +367,9 @@ type Tx interface {
 	// prev, and by all of [Decision.Same] where this transaction has not read prev
 	// itself; [ErrMoved] when another writer won.
 	PutDecision(prev Decision, ch Change) error
-	// Pending counts pending approvals of the space. In a write transaction the count
-	// is locked until its end, unless it is far below limit.
+	// Pending counts pending approvals of the space. In a write transaction with a limit
+	// above 0 the figure only tells whether there is room: what is asked is held against
+	// limit again where it is written, and the closure is run again if there is none.
 	Pending(space string, limit int64) (int64, error)
 	// Owner binds what waits to this transaction.
 	Owner(r Ref) (Owner, error)

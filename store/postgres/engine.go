@@ -26,7 +26,8 @@ type engine struct {
 	clock  clock
 	strict store.Strict
 	hears  atomic.Pointer[hearing]
-	counts counts
+
+	nearUntil atomic.Int64 // until when counters are counted one after the other, in nanoseconds
 
 	news    *news
 	watcher *watcher

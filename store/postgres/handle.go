@@ -47,6 +47,8 @@ type handle struct {
 	wrote    bool
 	guarded  int64 // writes that have to change a row each
 	adds     []add
+	exact    bool                 // what it counts it counts alone
+	rooms    map[counterKey]int64 // up to where the sum of a counter may be for this transaction to add to it
 	touched  []string
 	retarget bool     // wake targets change
 	toAll    bool     // and some of them hear of every stream
@@ -459,8 +461,13 @@ func (h *handle) LockName(name string) error {
 	if err := h.open(); err != nil {
 		return h.told(err)
 	}
+	return h.Lock(nil, lockNameSQL, h.nameKey(name))
+}
+
+// nameKey is a name of this store as a number that can be locked.
+func (h *handle) nameKey(name string) int64 {
 	sum := sha256.Sum256([]byte(h.meta.store + "\x00" + name))
-	return h.Lock(nil, lockNameSQL, int64(binary.BigEndian.Uint64(sum[:])))
+	return int64(binary.BigEndian.Uint64(sum[:]))
 }
 
 // Number has nothing to do: the database draws numbers as the events are written.

@@ -62,9 +62,8 @@ const (
 	maxLost       = 3                      // the same where its own guard says so
 	outMax        = 64 << 10               // bytes of memory that a connection keeps for what it sends
 	maxStatements = 400                    // prepared on one connection
-	farLimit      = 5_000                  // limits of counters from which on a moment's growth does not matter
-	farAge        = 100 * time.Millisecond // that moment: no server takes half of such a limit in it
-	farKept       = 1_000                  // counters of which that is remembered
+	roomEach      = 4                      // by which each connection may count up without looking what others do
+	nearFor       = time.Second            // for how long it is remembered that a counter was near its limit
 	counterSlots  = 16                     // rows of one counter
 	cancelAgain   = 50 * time.Millisecond  // between two attempts to end a wait for a lock
 	retryPause    = 2 * time.Millisecond   // before a closure is run again, times a random factor

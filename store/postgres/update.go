@@ -19,6 +19,8 @@ type update struct {
 	write func(all bool) error
 
 	conflicts, losses, dead int
+
+	exact bool // a counter was near its limit
 }
 
 // run is Update. See [txn.Store].
@@ -74,7 +76,7 @@ func (u *update) once(ctx context.Context, c *conn) (err error) {
 // attempt runs the closure, and keeps what it wrote unless undo says otherwise. A panic
 // of the closure goes on to its caller.
 func (u *update) attempt(ctx context.Context, c *conn, undo bool) (err error) {
-	h := &handle{e: u.e, c: c, ctx: ctx, writes: true, began: time.Now(), floor: u.e.acknowledged()}
+	h := &handle{e: u.e, c: c, ctx: ctx, writes: true, exact: u.exact, began: time.Now(), floor: u.e.acknowledged()}
 	returned := false
 	defer func() {
 		h.over = true
@@ -136,6 +138,10 @@ func (u *update) again(err error) bool {
 	case isConflict(err):
 		u.conflicts++
 		return u.pause(u.conflicts, maxConflicts)
+	case errors.Is(err, errNear) && !u.exact:
+		u.exact = true
+		u.e.near()
+		return true
 	case errors.As(err, &lost):
 		u.losses++
 		return u.pause(u.losses, maxLost)

@@ -40,7 +40,11 @@ type Conn interface {
 	// not there cannot be locked.
 	LockName(name string) error
 
+	// Count is how large a counter is. A transaction that writes and gives a limit above 0 is
+	// only told whether there is room: a figure below limit may be too low, and what it adds is
+	// held against the limit again where it is written.
 	Count(space, name string, limit int64) (int64, error)
+	// Add changes a counter, which must not fall below zero.
 	Add(space, name string, n int64) error
 
 	// Number gives new events their numbers, unless the database does. Arrange gives
