@@ -3,14 +3,16 @@
 GO      ?= go
 WITHPG  := GO='$(GO)' scripts/test-postgres
 BIN     := bin
-RACE    := ./fault ./txn ./token ./httpapi ./mcpserver ./event ./decision ./call ./run ./flow ./delivery ./channel/... ./job ./store/... ./tool ./policy/... ./placettest ./internal/pgtest/... .
+RACE    := ./fault ./txn ./token ./httpapi ./mcpserver ./inbox ./internal/review ./internal/tui ./event ./decision ./call ./run ./flow ./delivery ./channel/... ./job ./store/... ./tool ./policy/... ./placettest ./internal/pgtest/... ./internal/tidy ./internal/debian ./internal/daemontest ./internal/browsertest .
+# The packages whose tests take longest; started first, the others run beside them.
+SLOW    := ./store/postgres ./inbox/e2e ./internal/cli ./store/sqlite
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
 .DEFAULT_GOAL := help
 
 .PHONY: help
 help: ## List the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
 
 .PHONY: build
 build: ## Build the binary into bin/placet
@@ -24,7 +26,12 @@ demo: build ## Run a real tool call and an agent with a person in between; leave
 .PHONY: test
 test: ## Run every test
 	$(GO) vet ./...
-	$(WITHPG) $(GO) test -timeout 30m ./...
+	$(WITHPG) $(GO) test -timeout 30m $(SLOW) ./...
+
+.PHONY: e2e
+e2e: ## Walk every page in a real browser and write screenshots to .e2e/
+	@rm -rf .e2e
+	PLACET_E2E_OUT='$(CURDIR)/.e2e' $(GO) test ./inbox/... -count=1
 
 .PHONY: race
 race: ## Run the tests of everything concurrent under the race detector, with fewer rounds
@@ -45,6 +52,10 @@ lint: ## Run the linters; builds them at their pinned versions the first time
 states: ## Write docs/states.md from the state machines; a test fails where it is stale
 	$(GO) run ./internal/states
 
+.PHONY: pages
+pages: ## Write the inbox's pages from their templates; a test fails where they are stale
+	$(GO) tool templ generate -path inbox
+
 .PHONY: bench
 bench: ## Measure the floor and the product side by side, as ratios
 	PLACET_TEST_PG_DURABLE=1 $(WITHPG) $(GO) run ./internal/bench
@@ -64,4 +75,4 @@ fuzz: ## Fuzz every target for FUZZTIME (30s)
 
 .PHONY: clean
 clean: ## Remove what was built
-	rm -rf $(BIN) .demo
+	rm -rf $(BIN) .demo .e2e

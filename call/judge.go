@@ -262,7 +262,7 @@ func (e *Executor) rule(ctx context.Context, s subject, args []byte) (ru policy.
 	}
 	switch {
 	case !txn.IsText(ru.Reason) || !txn.IsText(ru.Kind):
-		return ru, policy.ErrRuling.Say("The policy's reason or kind is not valid text; nothing was run.")
+		return ru, policy.ErrRuling.Say("The policy's reason or kind is not valid text; nothing was run.").Hint("Let the policy write both in UTF-8, without NUL.")
 	case ru.Kind == decision.KindInterrupted:
 		return ru, policy.ErrRuling.Say("The policy answered the kind %q, which is the runtime's own; nothing was run.", ru.Kind)
 	}

@@ -101,6 +101,7 @@ type Answering struct {
 	Input []byte
 	By    string // recorded as given; not empty
 	Note  string
+	Shown string // digest of the question that was shown; empty: not bound to a showing
 }
 
 // Resolve answers a question of a job; jobID may be empty, then any job's is meant.
@@ -108,7 +109,8 @@ type Answering struct {
 // [ErrNotFound], [ErrChoiceConflict] with the standing answer, [ErrWithdrawn],
 // [ErrExpired] (past its deadline it is expired here), [ErrSelfDecision],
 // [ErrNotOffered], tool.ErrInvalidArguments for an input that does not fit the form,
-// [ErrTooLarge].
+// [ErrTooLarge]; of an answer that is bound to a showing [ErrApprovalChanged] where that
+// showed another question, and [ErrApprovalHash] where the stored one was altered.
 func (o Operator) Resolve(ctx context.Context, jobID, decisionID string, a Answering) (Decision, error) {
 	if err := CheckAnswer(Answer{By: a.By, Note: a.Note}); err != nil {
 		return Decision{}, err
@@ -117,7 +119,7 @@ func (o Operator) Resolve(ctx context.Context, jobID, decisionID string, a Answe
 		return Decision{}, err
 	}
 	cmd := Resolve{
-		Choice: Choice(a.Choice), Input: a.Input, By: a.By, Note: a.Note, MaxEventBytes: o.MaxEventBytes,
+		Choice: Choice(a.Choice), Input: a.Input, By: a.By, Note: a.Note, Shown: a.Shown, MaxEventBytes: o.MaxEventBytes,
 		Principal: o.Principal, Verified: o.Verified, MayOwn: o.MayOwn,
 	}
 	var err error

@@ -194,7 +194,7 @@ func CheckAsker(principal string, metadata map[string]string) error {
 	n := 0
 	for k, v := range metadata {
 		if k == "" || !txn.IsText(k) || !txn.IsText(v) {
-			return ErrUsage.Say("The metadata %q is not valid text.", k)
+			return ErrUsage.Say("The metadata %q is not valid text.", k).Hint("Give it a name, and write both in UTF-8 without NUL.")
 		}
 		n += len(k) + len(v)
 	}
@@ -202,7 +202,7 @@ func CheckAsker(principal string, metadata map[string]string) error {
 	case n > MaxMetadata:
 		return ErrUsage.Say("The metadata has %d bytes; the limit is %d.", n, MaxMetadata)
 	case !txn.IsText(principal) || len(principal) > MaxPrincipal:
-		return ErrUsage.Say("The principal is not valid text of at most %d bytes.", MaxPrincipal)
+		return ErrUsage.Say("The principal is not valid text of at most %d bytes.", MaxPrincipal).Hint(txn.ShortTextHint)
 	}
 	return nil
 }
@@ -358,6 +358,16 @@ type Tx interface {
 	DecisionByKey(owner Ref, key string) (Decision, error)
 	// Decisions lists, newest first.
 	Decisions(q Query) ([]Decision, error)
+	// Queue reads a page of what waits for people.
+	Queue(q Queued) (QueuePage, error)
+	// QueueCounts counts what waits by its sort, in the order of type, owner, kind and tool.
+	QueueCounts(space string) ([]QueueCount, error)
+	// LastApproved reads the newest approval with a yes for a call of the tool that was asked
+	// for before the one with the id before (empty: of all), leaving out those of kind
+	// [KindInterrupted]; [ErrNotFound].
+	LastApproved(space, tool, before string) (Decision, error)
+	// SettledDecisions lists what does not wait any more.
+	SettledDecisions(q Settled) ([]Decision, error)
 	// Due lists open decisions whose deadline lies before now, oldest first, without the
 	// first skip. limit is 1 to 1,000; 0 means 100.
 	Due(now time.Time, skip, limit int) ([]Decision, error)
@@ -414,3 +424,23 @@ type Query struct {
 	Limit  int    // 1 to 500; 0 means 50
 	Prefix string // of the id
 }
+
+// Settled selects what does not wait any more: what was decided, and what nobody decided in
+// time or was taken back. What stopped waiting last comes first.
+type Settled struct {
+	Space string
+	After SettledPlace // it begins behind that; zero: with the first
+	Limit int          // 1 to 500; 0 means 50
+}
+
+// SettledPlace is a place in that order: behind one decision.
+type SettledPlace struct {
+	At time.Time // when it stopped waiting
+	ID string
+}
+
+// IsZero reports whether it is before the first.
+func (p SettledPlace) IsZero() bool { return p.ID == "" }
+
+// BehindSettled is the place behind a decision that does not wait any more.
+func (d Decision) BehindSettled() SettledPlace { return SettledPlace{d.SettledAt, d.ID} }

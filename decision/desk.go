@@ -284,11 +284,11 @@ func CheckAnswer(a Answer) error {
 
 func checkText(name, s string, limit int) error {
 	if !utf8.ValidString(s) {
-		return ErrUsage.Say("The %s is not valid UTF-8.", name)
+		return ErrUsage.Say("The %s is not valid UTF-8.", name).Hint(txn.TextHint)
 	}
 	for _, r := range s {
 		if r == 0 {
-			return ErrUsage.Say("The %s has a NUL character.", name)
+			return ErrUsage.Say("The %s has a NUL character.", name).Hint(txn.TextHint)
 		}
 	}
 	if n := utf8.RuneCountInString(s); n > limit {

@@ -68,12 +68,9 @@ func maskIn(edited, original any) (path string, found bool) {
 		o, _ := original.(map[string]any)
 		for _, k := range slices.Sorted(maps.Keys(e)) {
 			if p, found := maskIn(e[k], o[k]); found {
-				return "/" + pointerEscapes.Replace(k) + p, true
+				return tool.Pointer(k) + p, true
 			}
 		}
 	}
 	return "", false
 }
-
-// pointerEscapes are those of a JSON Pointer (RFC 6901).
-var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")

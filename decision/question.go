@@ -81,7 +81,7 @@ func (q Asking) Checked() (Asking, error) {
 	case q.Timeout < 0 || q.Timeout > MaxTimeout || q.Timeout%time.Second != 0:
 		return q, ErrUsage.Say("The time limit is %s; it is a whole number of seconds from 1 to %d.", q.Timeout, MaxTimeout/time.Second)
 	case len(q.IdempotencyKey) > maxIdempotencyKey || !txn.IsText(q.IdempotencyKey):
-		return q, ErrUsage.Say("The idempotency key is not valid text of at most %d bytes.", maxIdempotencyKey)
+		return q, ErrUsage.Say("The idempotency key is not valid text of at most %d bytes.", maxIdempotencyKey).Hint(txn.ShortTextHint)
 	}
 	options := make([]string, 0, len(q.Options))
 	for _, o := range q.Options {
@@ -175,7 +175,8 @@ type Resolve struct {
 	Waiting       error // what the owner said
 	Unfit         error // what the form says to the input
 	Checked       string
-	MaxEventBytes int // 0: [MaxEventBytes]
+	MaxEventBytes int    // 0: [MaxEventBytes]
+	Shown         string // digest of the question as it was shown; empty: not bound to a showing
 }
 
 func (Resolve) command() {}
@@ -199,6 +200,9 @@ func (d Decision) resolve(cmd Resolve, now time.Time) (Change, error) {
 	if d.closed() {
 		return Change{}, d.errClosed()
 	}
+	if err := d.checkAsked(cmd.Shown); err != nil {
+		return Change{}, err
+	}
 	if d.Overdue(now) {
 		return d.expired(now, true), nil
 	}
@@ -212,6 +216,18 @@ func (d Decision) resolve(cmd Resolve, now time.Time) (Change, error) {
 		return Change{}, err
 	}
 	return d.answer(cmd, now)
+}
+
+// checkAsked holds an answer that is bound to a showing against what is stored: the
+// question is the one that was shown, and its digest that of its prompt, options and form.
+func (d Decision) checkAsked(shown string) error {
+	if shown == "" {
+		return nil
+	}
+	if shown != d.Digest {
+		return ErrApprovalChanged.Say("Question %s is not the one that was shown.", d.ID).Hint("Look at it again, and answer what it asks now.")
+	}
+	return d.Intact()
 }
 
 // errNotOffered shows where a choice only looks like an option: what was asked and what
@@ -247,7 +263,7 @@ func (d Decision) answer(cmd Resolve, now time.Time) (Change, error) {
 	return Change{
 		Next: d,
 		Vote: &Vote{
-			DecisionID: d.ID, Principal: cmd.Principal, By: cmd.By, Choice: d.Choice, Input: d.Input, Note: cmd.Note, At: now,
+			DecisionID: d.ID, Principal: cmd.Principal, By: cmd.By, Choice: d.Choice, Input: d.Input, Shown: cmd.Shown, Note: cmd.Note, At: now,
 		},
 		Events: []event.Event{e},
 	}, fits(e, cmd.MaxEventBytes)

@@ -120,10 +120,11 @@ type Head struct {
 	Hash   []byte // its hash; nil for an empty stream
 }
 
-// Query selects events, oldest first.
+// Query selects events, oldest first unless asked otherwise.
 type Query struct {
 	Stream  string // one stream by stream_seq; empty: all streams by pos
 	After   int64  // stream_seq, or pos for all streams
+	Newest  bool   // newest first: those below After; all where it is 0
 	Types   []Type // empty: all
 	Subject string // empty: all
 	Limit   int    // 1 to 1,000; 0 means 100

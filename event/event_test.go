@@ -248,6 +248,25 @@ func (w *world) columns() []string {
 }
 
 // Rows that are missing, moved or added, and heads that were altered with them or not.
+// One stream is looked at alone: what is wrong in another is not its fault.
+func TestVerifyStream(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	a, b := w.stream("call_a", 5), w.stream("call_b", 3)
+	w.raw(`UPDATE event SET payload = CAST('{"i":7}' AS BLOB) WHERE stream = ? AND stream_seq = 2`, b)
+	rep, err := event.VerifyStream(w.ctx, w.st, a)
+	if err != nil || rep.Break != nil || rep.Events != 5 || len(rep.Heads) != 1 || rep.Heads[0].Seq != 5 || rep.Heads[0].Stream != a {
+		t.Errorf("%+v %v", rep, err)
+	}
+	rep, err = event.VerifyStream(w.ctx, w.st, b)
+	if err != nil || rep.Break == nil || rep.Break.Stream != b || rep.Break.StreamSeq != 2 {
+		t.Errorf("%+v %v", rep, err)
+	}
+	if _, err := event.VerifyStream(w.ctx, w.st, "call:none"); !errors.Is(err, event.ErrNoStream) {
+		t.Errorf("a stream that is not there: %v", err)
+	}
+}
+
 func TestVerifyFindsMissing(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, sql, problem string }{

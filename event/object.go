@@ -17,6 +17,7 @@ type Object struct {
 	Subject   string          `json:"subject,omitempty"`
 	Actor     string          `json:"actor,omitempty"`
 	Payload   json.RawMessage `json:"payload,omitempty"`
+	Redacted  bool            `json:"redacted,omitempty" doc:"its actor and payload were removed; hash is still its own"`
 	Hash      string          `json:"hash"`
 }
 
@@ -25,7 +26,7 @@ type Object struct {
 func (e Event) Object(at Cursor) Object {
 	o := Object{
 		Cursor: at, Stream: e.Stream, StreamSeq: e.StreamSeq, At: txn.Stamp(e.At), Type: e.Type, Subject: e.Subject,
-		Actor: e.Actor, Hash: hex.EncodeToString(e.Hash),
+		Actor: e.Actor, Redacted: e.Redacted, Hash: hex.EncodeToString(e.Hash),
 	}
 	if json.Valid(e.Payload) {
 		o.Payload = e.Payload

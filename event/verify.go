@@ -58,6 +58,22 @@ func Verify(ctx context.Context, s txn.Store, expect []Head) (Report, error) {
 	return v.report, v.missing(ctx)
 }
 
+// VerifyStream is [Verify] for one stream, up to its head when it begins: it reads all of
+// its events, in small transactions. [ErrNoStream].
+func VerifyStream(ctx context.Context, s txn.Store, stream string) (Report, error) {
+	v := verifier{store: s, expect: map[string][]Head{}}
+	var h Head
+	err := txn.View(ctx, s, func(tx Tx) (err error) {
+		h, err = tx.Head(stream)
+		return err
+	})
+	if err == nil {
+		h.Stream = stream
+		err = v.stream(ctx, h)
+	}
+	return v.report, err
+}
+
 // missing looks for the streams that were expected and are not there: what was cleaned
 // up left a tombstone.
 func (v *verifier) missing(ctx context.Context) error {

@@ -42,6 +42,9 @@ func RunTypes() []Type { return slices.Concat(runTypes, callTypes, approvalTypes
 // Types lists the types of all events that are not printed.
 func Types() []Type { return slices.Concat(runTypes, callTypes, approvalTypes, jobTypes) }
 
+// Stored lists every type that an event in a stream may have.
+func Stored() []Type { return append(Types(), JobOutput, EventRedacted) }
+
 // MaxOutputName is how long a printed event's name for itself is at most, in bytes: of a
 // longer one the beginning is kept.
 const MaxOutputName = 200

@@ -8,9 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	// What the program imports: a change of it makes the cached result stale.
-	_ "github.com/placet-dev/placet/call"
-	_ "github.com/placet-dev/placet/store/sqlite"
+	"github.com/placet-dev/placet/internal/source"
 )
 
 var (
@@ -30,27 +28,30 @@ func TestReadme(t *testing.T) {
 	if len(programs) != 1 {
 		t.Fatalf("README.md has %d Go programs, want 1", len(programs))
 	}
-	source := programs[0][1]
-	want := printed.FindSubmatch(source)
+	text := programs[0][1]
+	want := printed.FindSubmatch(text)
 	if want == nil {
 		t.Fatal("the program of README.md does not say what it prints")
 	}
-	if got := runProgram(t, source); got != string(want[1]) {
+	if got := runProgram(t, text); got != string(want[1]) {
 		t.Errorf("the program of README.md prints\n%s\nand says\n%s", got, want[1])
 	}
 }
 
-// runProgram builds source in a folder inside the module, where its imports are
+// runProgram builds text in a folder inside the module, where its imports are
 // ours, and runs it in another that is empty. The folder's name starts with an
 // underscore, so that no ./... finds it.
-func runProgram(t *testing.T, source []byte) string {
+func runProgram(t *testing.T, text []byte) string {
 	t.Helper()
+	if err := source.Depend(); err != nil {
+		t.Fatal(err)
+	}
 	dir, err := os.MkdirTemp(".", "_readme-")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	if err := os.WriteFile(filepath.Join(dir, "main.go"), source, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "main.go"), text, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	binary := filepath.Join(t.TempDir(), "readme.exe")

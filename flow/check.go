@@ -117,7 +117,7 @@ func (f Flow) checkNode(n Node) error {
 func (f Flow) checkText(n Node, field, text string) error {
 	switch {
 	case !txn.IsText(text):
-		return f.wrongAt(n, "its %s is not valid text.", field)
+		return f.wrongAt(n, "its %s is not valid text.", field).Hint(txn.TextHint)
 	case len(text) > MaxText:
 		return f.wrongAt(n, "its %s has %d bytes; the limit is %d.", field, len(text), MaxText)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/internal/display"
 	"github.com/placet-dev/placet/internal/id"
+	"github.com/placet-dev/placet/internal/review"
 	"github.com/placet-dev/placet/request"
 	"github.com/placet-dev/placet/txn"
 )
@@ -93,7 +94,7 @@ func (s *Server) readApproval(ctx context.Context, c caller, id string) (d decis
 // approvalObject is an approval with its secrets hidden, from whoever asks.
 func approvalObject(d decision.Decision) decision.Object {
 	o := d.Object()
-	m := approvalMask(d)
+	m := review.Mask(d)
 	o.Reason, o.Note = m.Text(o.Reason), m.Text(o.Note)
 	o.Args, o.EditedArgs = hide(m.JSON, o.Args), hide(m.JSON, o.EditedArgs)
 	o.Capability, o.Presentation = hide(m.Scrub, o.Capability), hide(m.Scrub, o.Presentation)

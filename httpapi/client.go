@@ -16,6 +16,7 @@ import (
 	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/fault"
+	"github.com/placet-dev/placet/internal/problem"
 	"github.com/placet-dev/placet/run"
 	"github.com/placet-dev/placet/token"
 )
@@ -72,7 +73,7 @@ func (c *Client) Do(ctx context.Context, method, path string, in, out any, heade
 	case err != nil:
 		return unreachable(ctx, err)
 	case res.StatusCode >= 300:
-		return refused(res.StatusCode, b)
+		return problem.Read(res.StatusCode, b)
 	case out == nil:
 		return nil
 	}
@@ -150,15 +151,6 @@ func unreachable(ctx context.Context, err error) error {
 		return context.Cause(ctx)
 	}
 	return errUnreachable.Because(err)
-}
-
-// refused is the far side's error.
-func refused(status int, b []byte) error {
-	var p Problem
-	if stdjson.Unmarshal(b, &p) != nil || p.Reason == "" {
-		return fault.New(fault.Internal, "The daemon answered with HTTP %d and no reason.", status)
-	}
-	return p.fault()
 }
 
 // at is a path with what is variable in it escaped.

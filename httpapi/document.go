@@ -71,7 +71,7 @@ var refusedWith = map[string][]int{
 	"callTool": {404, 410, 422, 429}, "reserveCall": {404, 410, 422, 429}, "confirmCall": {422}, "withdrawCall": {410},
 	"decide": {410, 413, 422}, "withdraw": {410},
 	"startJob": {404, 429}, "tailJob": {409, 502}, "sendToJob": {502}, "ask": {429}, "resolve": {410, 422}, "withdrawQuestion": {410, 413},
-	"events": {404}, "addWakeTarget": {404, 429}, "addJobWakeTarget": {429}, "enableWakeTarget": {429}, "registerRelay": {404, 429}, "pollRelay": {404, 409}, "ackRelay": {404}, "releaseRelay": {404},
+	"events": {404}, "listEvents": {404}, "addWakeTarget": {404, 429}, "addJobWakeTarget": {429}, "enableWakeTarget": {429}, "registerRelay": {404, 429}, "pollRelay": {404, 409}, "ackRelay": {404}, "releaseRelay": {404},
 }
 
 // statusesOf are those with which an operation may refuse or fail.
@@ -117,6 +117,7 @@ func (s *Server) complete() {
 	starting := schemas.Map()["Starting"]
 	starting.Properties["command"] = commandSchema(starting.Properties["command"].Description)
 	schemas.Map()["Limits"] = limitsSchema()
+	schemas.Map()["Usage"].Properties["cost"] = &huma.Schema{Type: huma.TypeNumber}
 	for _, p := range doc.Paths {
 		for _, op := range []*huma.Operation{p.Get, p.Post, p.Delete} {
 			if op != nil {

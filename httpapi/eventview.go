@@ -8,6 +8,7 @@ import (
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/internal/display"
+	"github.com/placet-dev/placet/internal/review"
 	"github.com/placet-dev/placet/job"
 	"github.com/placet-dev/placet/txn"
 )
@@ -146,7 +147,7 @@ func (v eventView) ofQuestion(ctx context.Context, id string) (how map[string]fu
 		}
 		own, err := v.s.askedFor(tx, v.c, d)
 		if err == nil && !own {
-			m := questionMask(d)
+			m := review.Mask(d)
 			how = map[string]func([]byte) []byte{"input": m.JSON, "form": m.Schema}
 		}
 		return err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/fault"
+	"github.com/placet-dev/placet/internal/problem"
 	"github.com/placet-dev/placet/token"
 )
 
@@ -25,7 +26,7 @@ func (c *Client) Follow(ctx context.Context, stream string, after event.Cursor, 
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
 		b, _ := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
-		return refused(res.StatusCode, b)
+		return problem.Read(res.StatusCode, b)
 	}
 	lines := bufio.NewReader(res.Body)
 	name := ""

@@ -6,12 +6,36 @@ import (
 	"io"
 	"net"
 	"net/http"
+
+	"github.com/placet-dev/placet/token"
 )
 
 // Inside is a client in the server's own process, with the rights of that token: its
 // requests are judged like any other, but cross no network.
 func (s *Server) Inside(secret string) *Client {
 	return &Client{URL: "http://" + SocketHost, Token: secret, HTTP: &http.Client{Transport: s.inside}}
+}
+
+// As is a client in the server's own process with the rights of a token that somebody
+// proved to hold earlier, such as whoever signed in to the inbox. Each request looks
+// whether the token is still good. What it answers is for pages: secrets that the holder
+// brought are masked, too.
+func (s *Server) As(t token.Token) *Client {
+	return &Client{URL: "http://" + SocketHost, HTTP: &http.Client{Transport: &proved{s.inside, t.ID}}}
+}
+
+// proved carries requests in the name of a token, which only this process can do: what
+// comes over a network has no such context.
+type proved struct {
+	to      *inside
+	tokenID string
+}
+
+type provedKey struct{}
+
+// RoundTrip is http.RoundTripper's.
+func (p *proved) RoundTrip(req *http.Request) (*http.Response, error) {
+	return p.to.RoundTrip(req.WithContext(context.WithValue(req.Context(), provedKey{}, p.tokenID)))
 }
 
 // inside carries requests to the server's handler.

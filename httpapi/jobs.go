@@ -149,6 +149,7 @@ type Tail struct {
 	Data []byte `json:"data" doc:"the bytes, in base64"`
 	Next int64  `json:"next" doc:"offset to go on from"`
 	End  bool   `json:"end" doc:"the job has ended and there is no more"`
+	Size int64  `json:"size" doc:"bytes that this stream has now"`
 }
 
 // Waiting is what to wait for. types or decision_id is required.
@@ -445,7 +446,7 @@ func (s *Server) tailJob(ctx context.Context, c caller, in *tailIn) (*body[Tail]
 	if t.Data == nil {
 		t.Data = []byte{}
 	}
-	return answer(Tail{t.Data, t.Next, t.End}, err)
+	return answer(Tail{t.Data, t.Next, t.End, t.Size}, err)
 }
 
 func (s *Server) waitForJob(ctx context.Context, c caller, in *waitIn) (*body[Waited], error) {

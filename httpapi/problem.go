@@ -13,6 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/placet-dev/placet/fault"
+	"github.com/placet-dev/placet/internal/problem"
 	"github.com/placet-dev/placet/txn"
 )
 
@@ -27,32 +28,6 @@ type Problem struct {
 	Reason  string          `json:"reason" doc:"stable name of the rule"`
 	Hint    string          `json:"hint,omitempty" doc:"what to do about it"`
 	Details json.RawMessage `json:"details,omitempty" doc:"facts for programs"`
-}
-
-// statuses is the one table from the class of an error to its HTTP status.
-var statuses = map[fault.Code]int{
-	fault.Invalid:         http.StatusBadRequest,
-	fault.Unauthenticated: http.StatusUnauthorized,
-	fault.Forbidden:       http.StatusForbidden,
-	fault.NotFound:        http.StatusNotFound,
-	fault.Conflict:        http.StatusConflict,
-	fault.Closed:          http.StatusConflict,
-	fault.Expired:         http.StatusGone,
-	fault.TooLarge:        http.StatusRequestEntityTooLarge,
-	fault.TooMany:         http.StatusTooManyRequests,
-	fault.Unavailable:     http.StatusServiceUnavailable,
-	fault.Unknown:         http.StatusServiceUnavailable,
-	fault.Internal:        http.StatusInternalServerError,
-}
-
-// narrower are reasons whose status says more than their class does.
-var narrower = map[string]int{
-	"invalid_arguments":      http.StatusUnprocessableEntity,
-	"not_offered":            http.StatusUnprocessableEntity,
-	"method_not_allowed":     http.StatusMethodNotAllowed,
-	"unsupported_media_type": http.StatusUnsupportedMediaType,
-	"request_timeout":        http.StatusRequestTimeout,
-	"home_unreachable":       http.StatusBadGateway,
 }
 
 // Errors of this door.
@@ -73,23 +48,11 @@ var (
 
 // problemOf is an error as it goes over HTTP: foreign texts stay inside.
 func problemOf(err error) *Problem {
-	f := fault.From(err)
-	status, ok := narrower[f.Reason]
-	if !ok {
-		status, ok = statuses[f.Code]
-	}
-	if !ok {
-		status = http.StatusInternalServerError
-	}
+	f, status := fault.From(err), problem.Status(err)
 	return &Problem{
 		Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: f.Message,
 		Code: f.Code, Reason: f.Reason, Hint: f.Advice, Details: f.Details,
 	}
-}
-
-// fault is the problem as an error again, for the far side: errors.Is holds there.
-func (p *Problem) fault() *fault.Error {
-	return &fault.Error{Code: p.Code, Reason: p.Reason, Message: p.Detail, Advice: p.Hint, Details: p.Details}
 }
 
 var (

@@ -9,6 +9,7 @@ import (
 
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/event"
+	"github.com/placet-dev/placet/internal/review"
 	"github.com/placet-dev/placet/job"
 	"github.com/placet-dev/placet/txn"
 )
@@ -30,13 +31,14 @@ type Question struct {
 	CreatedAt   string          `json:"created_at"`
 	ExpiresAt   string          `json:"expires_at,omitempty"`
 	ResolvedAt  string          `json:"resolved_at,omitempty" doc:"when it was answered or taken back"`
+	Digest      string          `json:"digest,omitempty" doc:"of prompt, options and form: an answer that names it is bound to them"`
 	Cursor      event.Cursor    `json:"cursor,omitempty" doc:"where to wait from; in the answer to asking"`
 }
 
 // QuestionObject is a question as every door writes it, with all that was filled in.
 func QuestionObject(d decision.Decision) Question {
 	q := Question{
-		DecisionID: d.ID, JobID: d.Owner.ID, Prompt: d.Prompt, Options: d.Options, Status: d.Status, RequestedBy: d.RequestedBy, Choice: d.Choice,
+		DecisionID: d.ID, JobID: d.Owner.ID, Digest: d.Digest, Prompt: d.Prompt, Options: d.Options, Status: d.Status, RequestedBy: d.RequestedBy, Choice: d.Choice,
 		By: d.DecidedBy, Principal: d.DecidedPrincipal, Note: d.Note,
 		CreatedAt: txn.Stamp(d.CreatedAt), ExpiresAt: txn.Stamp(d.ExpiresAt), ResolvedAt: txn.Stamp(d.DecidedAt),
 	}
@@ -63,7 +65,7 @@ func (s *Server) questionFor(tx job.Tx, c caller, d decision.Decision) (Question
 	if err != nil || own {
 		return q, err
 	}
-	m := questionMask(d)
+	m := review.Mask(d)
 	q.Form, q.Input, q.Note = hide(m.Schema, q.Form), hide(m.JSON, q.Input), m.Text(q.Note)
 	return q, nil
 }
@@ -107,6 +109,7 @@ type Resolving struct {
 	Input  json.RawMessage `json:"input,omitempty" doc:"what the form asks for"`
 	By     string          `json:"by,omitempty"`
 	Note   string          `json:"note,omitempty"`
+	Digest string          `json:"digest,omitempty" doc:"of the question, as it was shown: an answer to another one is refused"`
 }
 
 type resolveIn struct {
@@ -177,7 +180,7 @@ func (s *Server) resolve(ctx context.Context, c caller, in *resolveIn) (*body[Qu
 		return nil, err
 	}
 	b := in.Body
-	d, err := s.operator(c).Resolve(ctx, in.ID, in.Token, decision.Answering{Choice: b.Choice, Input: b.Input, By: c.byOr(b.By), Note: b.Note})
+	d, err := s.operator(c).Resolve(ctx, in.ID, in.Token, decision.Answering{Choice: b.Choice, Input: b.Input, By: c.byOr(b.By), Note: b.Note, Shown: b.Digest})
 	return s.answerQuestion(ctx, c, d, err)
 }
 

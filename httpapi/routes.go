@@ -16,6 +16,7 @@ func (s *Server) register() {
 	s.registerHomes()
 	s.registerQuestions()
 	s.registerEvents()
+	s.registerEventList()
 	s.registerWakes()
 	s.registerDeliveries()
 	s.registerRelay()

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/placet-dev/placet/decision"
@@ -24,6 +25,12 @@ type listRunsIn struct {
 	Prefix string `query:"prefix" maxLength:"200" doc:"those whose id begins so"`
 }
 
+type getRunIn struct {
+	ID         string `path:"id" maxLength:"200"`
+	StepsAfter int64  `query:"steps_after" minimum:"0" doc:"only the steps behind the one of this index"`
+	StepsLimit int    `query:"steps_limit" minimum:"1" maximum:"1000" doc:"at most so many steps; left out: all"`
+}
+
 type runOut struct {
 	Status int
 	Body   run.Object
@@ -32,8 +39,8 @@ type runOut struct {
 func (s *Server) registerRuns() {
 	add(s, route{method: http.MethodGet, path: "/v1/runs", id: "listRuns", summary: "Runs, newest first; an agent sees those it started"}, s.listRuns)
 	add(s, route{method: http.MethodGet, path: "/v1/runs/{id}", id: "getRun", summary: "One run with its steps"},
-		func(ctx context.Context, c caller, in *idIn) (*body[run.Object], error) {
-			o, err := s.showRun(ctx, c, in.ID)
+		func(ctx context.Context, c caller, in *getRunIn) (*body[run.Object], error) {
+			o, err := s.showRun(ctx, c, in)
 			return answer(o, err)
 		})
 	add(s, route{
@@ -46,7 +53,7 @@ func (s *Server) registerRuns() {
 		if err := s.operator(c).Cancel(ctx, in.ID, c.byOr(n.By), n.Note); err != nil {
 			return nil, err
 		}
-		o, err := s.showRun(ctx, c, in.ID)
+		o, err := s.showRun(ctx, c, &getRunIn{ID: in.ID})
 		return answer(o, err)
 	})
 	add(s, route{
@@ -77,19 +84,33 @@ func (s *Server) run(tx run.Tx, c caller, id string) (run.Run, error) {
 	return r, err
 }
 
-// showRun is a run with its steps.
-func (s *Server) showRun(ctx context.Context, c caller, id string) (run.Object, error) {
-	r, now, err := s.readRun(ctx, c, id)
+// showRun is a run with its steps. What is secret is found in all of them, also where
+// some are shown.
+func (s *Server) showRun(ctx context.Context, c caller, in *getRunIn) (run.Object, error) {
+	r, now, err := s.readRun(ctx, c, in.ID)
 	if err != nil {
 		return run.Object{}, err
 	}
-	steps, err := s.steps(ctx, id)
+	steps, err := s.steps(ctx, in.ID)
 	if err != nil {
 		return run.Object{}, err
 	}
 	o := r.Object(now)
-	o.Steps = objects(steps, run.Step.Object)
+	o.Steps = objects(in.of(steps), run.Step.Object)
 	return o, s.hideRun(ctx, c, r, steps, &o)
+}
+
+// of are the steps that were asked for, of all.
+func (in *getRunIn) of(steps []run.Step) []run.Step {
+	from := slices.IndexFunc(steps, func(st run.Step) bool { return st.Index > in.StepsAfter })
+	if from < 0 {
+		return nil
+	}
+	steps = steps[from:]
+	if in.StepsLimit > 0 && len(steps) > in.StepsLimit {
+		steps = steps[:in.StepsLimit]
+	}
+	return steps
 }
 
 // stepsShown is how many steps of a run are read at once.

@@ -3,6 +3,8 @@ package httpapi_test
 import (
 	"context"
 	"encoding/json"
+	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/placet-dev/placet/fault"
@@ -74,4 +76,36 @@ func TestResumeRunNowhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.want(w.do("operator", "POST", "/v1/runs/"+r.ID+"/resume", ""), 503, "reason", "no_runs")
+}
+
+// A run can be read with some of its steps. What is secret in one of the others is still
+// hidden.
+func TestSomeSteps(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	d := run.NewDriver(run.Config{Store: w.st, Tools: w.tools, Agent: run.AgentFunc(func(_ context.Context, in run.StepInput) (run.Proposal, error) {
+		if n := len(in.Steps); n < 5 {
+			return run.Proposal{Kind: run.CallTool, Tool: "look_up", Args: json.RawMessage(`{"order":"o-` + strconv.Itoa(n) + `","password":"hunter-` + strconv.Itoa(n) + `"}`)}, nil
+		}
+		return run.Proposal{Kind: run.Complete}, nil
+	})})
+	r, err := d.Start(t.Context(), "Look with hunter-4.", run.DefaultLimits(), run.As("agent"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for query, want := range map[string][]int64{
+		"": {1, 2, 3, 4, 5, 6}, "?steps_limit=2": {1, 2}, "?steps_after=4": {5, 6}, "?steps_after=1&steps_limit=3": {2, 3, 4}, "?steps_after=6": nil,
+		"?steps_after=0&steps_limit=1000": {1, 2, 3, 4, 5, 6},
+	} {
+		var o run.Object
+		w.want(w.do("reviewer", "GET", "/v1/runs/"+r.ID+query, ""), 200, "goal", "Look with [masked].").into(&o)
+		var got []int64
+		for _, s := range o.Steps {
+			got = append(got, s.Index)
+		}
+		if !slices.Equal(got, want) || o.StepCount != 6 {
+			t.Errorf("%s: steps %v of %d, want %v", query, got, o.StepCount, want)
+		}
+	}
+	w.want(w.do("reviewer", "GET", "/v1/runs/"+r.ID+"?steps_limit=0", ""), 400, "reason", "malformed")
 }

@@ -11,15 +11,16 @@ import (
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/fault"
 	"github.com/placet-dev/placet/internal/display"
+	"github.com/placet-dev/placet/internal/review"
 	"github.com/placet-dev/placet/job"
-	"github.com/placet-dev/placet/request"
 	"github.com/placet-dev/placet/run"
 	"github.com/placet-dev/placet/txn"
 )
 
 // A secret that somebody brought is shown to them and to nobody else. An agent sees
 // nothing but what it or its jobs brought; others see that with its secrets masked,
-// unless it is their own. Approvals are shown to people, so they are masked for all.
+// unless it is their own. Approvals are shown to people, so they are masked for all; and
+// so is everything in pages, which others may look at over somebody's shoulder.
 
 // hide masks a document, if there is one.
 func hide(how func([]byte) []byte, doc json.RawMessage) json.RawMessage {
@@ -29,33 +30,10 @@ func hide(how func([]byte) []byte, doc json.RawMessage) json.RawMessage {
 	return how(doc)
 }
 
-// approvalMask knows an approval's secrets: its own schema says what is one.
-func approvalMask(d decision.Decision) *display.Mask {
-	m := &display.Mask{}
-	teachRequest(m, d)
-	m.Learn(d.EditedArgs)
-	return m
-}
-
-func teachRequest(m *display.Mask, d decision.Decision) {
-	if req, err := request.Decode(d.Request); err == nil {
-		m.Teach(req.Tool.InputSchema)
-		m.Learn(req.Args)
-	}
-}
-
-// questionMask knows the secrets of the answer to a question: its form says what is one.
-func questionMask(d decision.Decision) *display.Mask {
-	m := &display.Mask{}
-	m.Teach(d.Form)
-	m.Learn(d.Input)
-	return m
-}
-
 // askedFor reports whether a question was asked by the caller or for a job of its own:
 // then the answer is what it asked for.
 func (s *Server) askedFor(tx job.Tx, c caller, d decision.Decision) (bool, error) {
-	if !c.reads() || d.RequestedBy != "" && d.RequestedBy == c.Principal {
+	if c.brought(d.RequestedBy) {
 		return true, nil
 	}
 	j, err := tx.Job(d.Owner.ID)
@@ -65,9 +43,10 @@ func (s *Server) askedFor(tx job.Tx, c caller, d decision.Decision) (bool, error
 	return err == nil && c.brought(j.Principal), err
 }
 
-// brought reports whether what this principal brought is the caller's own.
+// brought reports whether what this principal brought is the caller's own, and shown to
+// it as it is.
 func (c caller) brought(principal string) bool {
-	return !c.reads() || principal != "" && principal == c.Principal
+	return !c.reads() || !c.onPage && principal != "" && principal == c.Principal
 }
 
 // teachTool adds what the tool of that name marks as secret, where it is there.
@@ -100,8 +79,7 @@ func (s *Server) callMask(ctx context.Context, k *wholeCall) (*display.Mask, err
 	m := &display.Mask{}
 	s.teachTool(m, k.Tool)
 	for _, d := range ds {
-		teachRequest(m, d)
-		m.Learn(d.EditedArgs)
+		review.Teach(m, d)
 	}
 	m.Learn(k.Args)
 	for _, a := range k.attempts {
@@ -145,7 +123,7 @@ func (s *Server) runMask(ctx context.Context, steps []run.Step) (*display.Mask, 
 			d, err := tx.Decision(st.ApprovalID)
 			switch {
 			case err == nil:
-				teachRequest(m, d)
+				review.Teach(m, d)
 			case !errors.Is(err, decision.ErrNotFound):
 				return err
 			}
@@ -186,12 +164,12 @@ func (s *Server) withoutSecrets(ctx context.Context, c caller, refused error) er
 			return err
 		}
 		if d.Type == decision.Approval {
-			standing.Note = approvalMask(d).Text(d.Note)
+			standing.Note = review.Mask(d).Text(d.Note)
 			return nil
 		}
 		own, err := s.askedFor(tx, c, d)
 		if err == nil && !own {
-			m := questionMask(d)
+			m := review.Mask(d)
 			standing.Note, standing.Input = m.Text(d.Note), hide(m.JSON, standing.Input)
 		}
 		return err

@@ -228,7 +228,7 @@ func (p *planted) reads(as string) map[string]string {
 		case o.ID == "tailJob": // what a job prints is shown as it is; secret_env hides there
 		case !strings.Contains(o.path, "{"):
 			read("GET", o.path, "")
-			for _, q := range []string{"?status=all", "?view=attention"} {
+			for _, q := range []string{"?status=all", "?view=attention", "?order=newest", "?limit=500"} {
 				if slices.ContainsFunc(o.Parameters, func(q2 parameter) bool { return strings.HasPrefix(q, "?"+q2.Name) }) {
 					read("GET", o.path+q, "")
 				}
@@ -414,5 +414,31 @@ func TestAConflictNamesTheStandingAnswer(t *testing.T) {
 		if input, _ := d["input"].(map[string]any); d["decision_id"] != id || d["choice"] != "yes" || input["password"] != "[masked]" || input["epochs"] == nil {
 			t.Errorf("the facts: %s", r.text)
 		}
+	}
+}
+
+// In pages the secrets of whoever is signed in are masked like anybody's.
+func TestPagesHideOnesOwnSecrets(t *testing.T) {
+	t.Parallel()
+	p := plant(t)
+	p.tokens["signed-in"] = p.token(token.Reviewer, "owner") // the same principal
+	ts, err := token.List(t.Context(), p.st, token.Query{Space: "main"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(ts, func(o token.Token) bool { return o.Name == "owner" && o.Scope == token.Reviewer })
+	read := 0
+	for _, path := range p.owns {
+		if !strings.Contains(p.do("signed-in", "GET", path, "").text, marker) {
+			continue // it is told to the agent that waits for it, and to nobody else
+		}
+		read++
+		_, shown, err := p.api.As(ts[i]).Send(t.Context(), http.MethodGet, path, nil, nil, nil)
+		if err != nil || strings.Contains(string(shown), marker) {
+			t.Errorf("%s for a page: %v %s", path, err, shown)
+		}
+	}
+	if read < len(p.owns)/2 {
+		t.Errorf("only %d of %d paths show the owner its own", read, len(p.owns))
 	}
 }

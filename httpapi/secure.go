@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"path"
 	"runtime/debug"
@@ -19,10 +20,13 @@ func (s *Server) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	w := &response{ResponseWriter: rw, patience: s.patience, unread: hasBody(r)}
 	began := time.Now()
 	to := noRoute
+	sent := r.Body
 	defer func() {
 		s.recovered(w, recover())
 		s.metrics.served(to, w.status, time.Since(began))
+		w.hearOut(sent)
 	}()
+	harmless(w.Header())
 	to, r, err := s.admit(w, r)
 	if err != nil {
 		var p *Problem
@@ -32,7 +36,19 @@ func (s *Server) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		p.write(w)
 		return
 	}
+	if to == ofPages {
+		s.page(w, r)
+		return
+	}
 	s.mux.ServeHTTP(w, r)
+}
+
+// harmless tells a browser that an answer is no page: it runs and loads nothing, and is
+// shown in nobody's frame. Pages say what they need themselves.
+func harmless(h http.Header) {
+	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Frame-Options", "DENY")
 }
 
 // recovered answers for a panic, which is ours.
@@ -50,7 +66,7 @@ func (s *Server) recovered(w *response, p any) {
 }
 
 // response notes the status, and gives a client only so long to read the answer. It
-// hangs up on one whose body was not read: net/http would wait for that body before it
+// hangs up on one whose body was not read, once it was heard out: net/http would wait for that body before it
 // answers, and again before it takes the next request, for as long as the client likes.
 type response struct {
 	http.ResponseWriter
@@ -82,6 +98,18 @@ func (w *response) Write(b []byte) (int, error) {
 	return w.ResponseWriter.Write(b)
 }
 
+// mostHeard is how much of a refused body is taken all the same, in bytes.
+const mostHeard = 16 << 20
+
+// hearOut takes what a client still sends of a body that was refused, for as long as it may
+// linger. One that writes on when the connection is closed never reads why it was refused.
+func (w *response) hearOut(sent io.Reader) {
+	if !w.unread || w.status == 0 || http.NewResponseController(w.ResponseWriter).Flush() != nil {
+		return
+	}
+	_, _ = io.CopyN(io.Discard, sent, mostHeard)
+}
+
 // Unwrap is for http.ResponseController.
 func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
@@ -92,6 +120,9 @@ func (s *Server) admit(w *response, r *http.Request) (*route, *http.Request, err
 	if !s.hosts.knows(r) {
 		return noRoute, r, ErrHost
 	}
+	if s.pages != nil && !s.serves(r.URL.Path) {
+		return ofPages, r, fromLink(r)
+	}
 	if err := sameSite(r); err != nil {
 		return noRoute, r, err
 	}
@@ -99,7 +130,7 @@ func (s *Server) admit(w *response, r *http.Request) (*route, *http.Request, err
 	if err != nil {
 		return to, r, err
 	}
-	c := caller{&token.Token{}}
+	c := caller{Token: &token.Token{}}
 	if !to.open {
 		if c, err = s.prove(to, r); err != nil {
 			return to, r, err
@@ -171,6 +202,10 @@ func (s *Server) at(r *http.Request, m string) (*route, bool) {
 }
 
 func (s *Server) authenticate(r *http.Request) (caller, error) {
+	if tokenID, ok := r.Context().Value(provedKey{}).(string); ok {
+		t, err := token.Good(r.Context(), s.c.Store, s.c.Space, tokenID)
+		return caller{Token: &t, onPage: true}, err
+	}
 	words := r.Header.Values("Authorization")
 	if len(words) != 1 {
 		return caller{}, token.ErrUnauthenticated.Hint("Send one header Authorization: Bearer TOKEN.")
@@ -180,5 +215,5 @@ func (s *Server) authenticate(r *http.Request) (caller, error) {
 		return caller{}, token.ErrUnauthenticated.Hint("Send one header Authorization: Bearer TOKEN.")
 	}
 	t, err := token.Find(r.Context(), s.c.Store, s.c.Space, secret)
-	return caller{&t}, err
+	return caller{Token: &t}, err
 }

@@ -78,6 +78,7 @@ type Server struct {
 	mux     *http.ServeMux
 	api     huma.API
 	routes  map[string]*route // by the mux's pattern
+	pages   http.Handler      // of what is no operation; nil: there are none
 	hosts   hosts
 	metrics *metrics
 
@@ -177,7 +178,10 @@ func (s *Server) operator(c caller) decision.Operator {
 }
 
 // caller is who sent a request, as its token proves.
-type caller struct{ *token.Token }
+type caller struct {
+	*token.Token
+	onPage bool // its answers stand in pages, in which its own secrets are masked, too
+}
 
 // reads reports whether the caller sees what others asked for.
 func (c caller) reads() bool { return c.Scope != token.Agent }
@@ -191,7 +195,7 @@ func callerOf(ctx context.Context) caller {
 	if c, ok := ctx.Value(callerKey{}).(caller); ok {
 		return c
 	}
-	return caller{&token.Token{}}
+	return caller{Token: &token.Token{}}
 }
 
 // byOr is the name that a caller gave, or its own.

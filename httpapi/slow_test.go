@@ -369,3 +369,17 @@ func (w *world) untilWaiters(n int) {
 	for int(w.metric("placet_http_waiters")) != n {
 	}
 }
+
+// A client that writes all of its body before it reads learns why that was refused.
+func TestRefusedBodyIsHeardOut(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.api.SetPatience(never, 0, never)
+	const size = 12 << 20
+	l := w.line().say(w.head("POST", "/v1/tools/look_up/call", "agent") + fmt.Sprintf("Content-Type: application/json\r\nContent-Length: %d\r\n\r\n", size))
+	l.say(strings.Repeat(" ", size))
+	w.want(l.answer(), 413, "reason", "body_too_large")
+	if rest, err := l.ends(); len(rest) > 0 || err != nil {
+		t.Errorf("it goes on with %q, %v", rest, err)
+	}
+}

@@ -27,6 +27,7 @@ type Result struct {
 	Digest          string          `json:"digest,omitempty" doc:"of the approval that it waits for"`
 	ExpiresAt       string          `json:"expires_at,omitempty"`
 	URL             string          `json:"url,omitempty" doc:"where the call is followed"`
+	ReviewURL       string          `json:"review_url,omitempty" doc:"where a person decides, in a browser"`
 	Result          json.RawMessage `json:"result,omitempty"`
 	Kind            string          `json:"kind,omitempty"`
 	Message         string          `json:"message,omitempty"`
@@ -128,6 +129,9 @@ func (s *Server) pending(p *call.PendingError) Result {
 	r := Result{
 		Status: call.Pending, ApprovalID: p.ApprovalID, CallID: p.CallID, RunID: p.RunID, Digest: p.Digest,
 		ExpiresAt: txn.Stamp(p.ExpiresAt), URL: s.callURL(p.CallID),
+	}
+	if s.pages != nil {
+		r.ReviewURL = s.c.URL + "/approvals/" + p.ApprovalID
 	}
 	if p.MayHaveRun {
 		r.Kind, r.Message = p.Kind, p.Error()

@@ -298,7 +298,7 @@ func checkSpec(s Spec) error {
 	}
 	for _, t := range append(append(slices.Clone(s.Command), s.Shell, s.Cwd, s.Trigger.JobID), s.SecretEnv...) {
 		if !txn.IsText(t) {
-			return ErrUsage.Say("The command is not valid text.").Hint("Write it in UTF-8, without NUL.")
+			return ErrUsage.Say("The command is not valid text.").Hint(txn.TextHint)
 		}
 	}
 	for _, name := range s.SecretEnv {
@@ -328,17 +328,20 @@ func checkEnv(s Spec) error {
 func checkLabels(r Starting) error {
 	switch {
 	case !txn.IsText(r.Name) || utf8.RuneCountInString(r.Name) > MaxName:
-		return ErrUsage.Say("The name is not valid text of at most %d characters.", MaxName)
+		return ErrUsage.Say("The name is not valid text of at most %d characters.", MaxName).Hint(txn.ShortTextHint)
 	case len(r.Tags) > MaxTags:
 		return ErrUsage.Say("There are %d tags; the limit is %d.", len(r.Tags), MaxTags)
 	case !txn.IsText(r.IdempotencyKey) || len(r.IdempotencyKey) > maxKey:
-		return ErrUsage.Say("The idempotency key is not valid text of at most %d bytes.", maxKey)
+		return ErrUsage.Say("The idempotency key is not valid text of at most %d bytes.", maxKey).Hint(txn.ShortTextHint)
 	case !txn.IsText(r.Principal) || len(r.Principal) > maxKey:
-		return ErrUsage.Say("The principal is not valid text of at most %d bytes.", maxKey)
+		return ErrUsage.Say("The principal is not valid text of at most %d bytes.", maxKey).Hint(txn.ShortTextHint)
 	}
 	for _, t := range r.Tags {
-		if t == "" || !txn.IsText(t) || utf8.RuneCountInString(t) > MaxName {
-			return ErrUsage.Say("The tag %q is not valid text of 1 to %d characters.", t, MaxName)
+		if t == "" {
+			return ErrUsage.Say("A tag is empty.").Hint("Leave it out.")
+		}
+		if !txn.IsText(t) || utf8.RuneCountInString(t) > MaxName {
+			return ErrUsage.Say("The tag %q is not valid text of 1 to %d characters.", t, MaxName).Hint(txn.ShortTextHint)
 		}
 	}
 	return nil

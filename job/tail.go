@@ -30,6 +30,7 @@ type Tail struct {
 	Data []byte
 	Next int64 // offset to go on from
 	End  bool  // the job has ended and there is no more
+	Size int64 // of all that this stream has now, in bytes
 }
 
 // MaxTail bounds one piece.
@@ -100,7 +101,7 @@ func (q *Tailing) check() (file string, err error) {
 func (s *Supervisor) piece(j Job, name string, q Tailing) (Tail, error) {
 	t := Tail{Next: q.Offset}
 	if j.Launches > 0 {
-		data, err := stretch(s.dir(j).file(name), q.Offset, q.MaxBytes)
+		data, size, err := stretch(s.dir(j).file(name), q.Offset, q.MaxBytes)
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && j.StartedAt.IsZero():
 			// the runner makes the file before the command begins: nothing was printed
@@ -110,28 +111,35 @@ func (s *Supervisor) piece(j Job, name string, q Tailing) (Tail, error) {
 		case err != nil:
 			return t, err
 		}
-		t.Data, t.Next = data, q.Offset+int64(len(data))
+		t.Data, t.Next, t.Size = data, q.Offset+int64(len(data)), size
 	}
 	t.End = len(t.Data) == 0 && j.Status.Terminal()
 	return t, nil
 }
 
-// stretch reads at most so many bytes of a file from an offset. Behind its end there
-// are none.
-func stretch(path string, offset int64, most int) ([]byte, error) {
+// stretch reads at most so many bytes of a file from an offset, and says how many there
+// are in all. Behind its end there are none.
+func stretch(path string, offset int64, most int) (b []byte, size int64, err error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil || info.Size() <= offset {
-		return nil, err
+		return nil, sizeOf(info), err
 	}
-	b := make([]byte, min(int64(most), info.Size()-offset))
+	b = make([]byte, min(int64(most), info.Size()-offset))
 	n, err := f.ReadAt(b, offset)
 	if errors.Is(err, io.EOF) {
 		err = nil
 	}
-	return b[:n], err
+	return b[:n], info.Size(), err
+}
+
+func sizeOf(info fs.FileInfo) int64 {
+	if info == nil {
+		return 0
+	}
+	return info.Size()
 }

@@ -2,11 +2,10 @@ package mcpserver
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"net/url"
 
-	"github.com/placet-dev/placet/fault"
+	"github.com/placet-dev/placet/internal/problem"
 	"github.com/placet-dev/placet/token"
 )
 
@@ -26,29 +25,7 @@ type operation struct {
 
 // do returns the API's object, or its refusal as an error.
 func do(ctx context.Context, d Door, o operation) ([]byte, error) {
-	status, answer, err := d.Send(ctx, o.method, o.path, o.query, o.header, o.body)
-	switch {
-	case err != nil:
-		return nil, err
-	case status >= 300:
-		return nil, refusal(status, answer)
-	}
-	return answer, nil
-}
-
-// refusal is a problem of the API as the error that it was.
-func refusal(status int, answer []byte) error {
-	var p struct {
-		Code    fault.Code      `json:"code"`
-		Reason  string          `json:"reason"`
-		Detail  string          `json:"detail"`
-		Hint    string          `json:"hint"`
-		Details json.RawMessage `json:"details"`
-	}
-	if json.Unmarshal(answer, &p) != nil || p.Reason == "" {
-		return fault.New(fault.Internal, "The daemon answered with HTTP %d and no reason.", status)
-	}
-	return &fault.Error{Code: p.Code, Reason: p.Reason, Message: p.Detail, Advice: p.Hint, Details: p.Details}
+	return problem.Answer(d.Send(ctx, o.method, o.path, o.query, o.header, o.body))
 }
 
 // identity is what a caller's token proves.

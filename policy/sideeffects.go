@@ -81,12 +81,12 @@ func (p SideEffects) outcomes() map[tool.SideEffect]Outcome {
 }
 
 func classReason(s tool.Spec, o Outcome) string {
+	what := "is refused"
 	switch o {
 	case Allow:
-		return fmt.Sprintf("The tool %q is %s, which is allowed.", s.Name, s.SideEffect)
+		what = "is allowed"
 	case RequireApproval:
-		return fmt.Sprintf("The tool %q is %s, which needs a person's yes.", s.Name, s.SideEffect)
-	default:
-		return fmt.Sprintf("The tool %q is %s, which is refused.", s.Name, s.SideEffect)
+		what = "needs a person's yes"
 	}
+	return fmt.Sprintf("The tool %q %s (%s), which %s.", s.Name, s.SideEffect.Words(), s.SideEffect, what)
 }

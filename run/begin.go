@@ -90,7 +90,7 @@ func check(r Run) error {
 	}
 	for _, word := range append([]string{r.Agent.Name, r.Agent.Dir}, r.Agent.Argv...) {
 		if !txn.IsText(word) { // stored, it would become the command line of another agent
-			return ErrUsage.Say("The agent's %q is not valid text.", word).Hint("Write it in UTF-8, without NUL.")
+			return ErrUsage.Say("The agent's %q is not valid text.", word).Hint(txn.TextHint)
 		}
 	}
 	if err := decision.CheckReserved(r.Metadata); err != nil {

@@ -2,6 +2,7 @@ package run
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/placet-dev/placet/canon"
@@ -16,8 +17,11 @@ type Object struct {
 	Reason          Reason          `json:"reason,omitempty"`
 	ReasonDetail    string          `json:"reason_detail,omitempty"`
 	Goal            string          `json:"goal"`
+	Agent           string          `json:"agent,omitempty" doc:"what makes its decisions: a name in the configuration, or a program"`
+	Flow            string          `json:"flow,omitempty" doc:"the flow that it carries out, with its version"`
 	Limits          Limits          `json:"limits"`
 	StepCount       int64           `json:"step_count"`
+	Usage           Usage           `json:"usage" doc:"of the model, as charged"`
 	Result          json.RawMessage `json:"result,omitempty"`
 	ActiveMS        int64           `json:"active_ms"`
 	CreatedAt       string          `json:"created_at"`
@@ -51,7 +55,8 @@ type ObservationObject struct {
 // Object is the run as every door writes it at a time, without its steps.
 func (r Run) Object(now time.Time) Object {
 	o := Object{
-		RunID: r.ID, Status: r.Status, Reason: r.Reason, ReasonDetail: r.Detail, Goal: r.Goal, Limits: r.Limits, StepCount: r.StepCount,
+		RunID: r.ID, Status: r.Status, Reason: r.Reason, ReasonDetail: r.Detail, Goal: r.Goal, Agent: r.Agent.title(), Flow: r.Flow.title(),
+		Limits: r.Limits, StepCount: r.StepCount, Usage: r.Usage,
 		Result: document(r.Result), ActiveMS: r.ActiveAt(now).Milliseconds(), CreatedAt: txn.Stamp(r.CreatedAt), FinishedAt: txn.Stamp(r.FinishedAt),
 	}
 	if r.Status == Waiting {
@@ -59,6 +64,16 @@ func (r Run) Object(now time.Time) Object {
 	}
 	return o
 }
+
+// title is the agent in a word. Its arguments are not told: they may hold a secret.
+func (a AgentRef) title() string {
+	if a.Name == "" && len(a.Argv) > 0 {
+		return a.Argv[0]
+	}
+	return a.Name
+}
+
+func (f FlowRef) title() string { return strings.TrimSpace(f.Name + " " + f.Version) }
 
 // Object is the step as every door writes it.
 func (s Step) Object() StepObject {

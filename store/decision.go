@@ -59,6 +59,13 @@ func (t *tx) PutDecision(prev decision.Decision, ch decision.Change) (err error)
 	return t.Append(prev.Owner.Stream(), ch.Events...)
 }
 
+func (t *tx) Queue(q decision.Queued) (decision.QueuePage, error) {
+	if err := q.Check(); err != nil {
+		return decision.QueuePage{}, err
+	}
+	return t.Rows.Queue(q)
+}
+
 const pendingCounter = "pending_approvals"
 
 // awaited reports whether an approval counts as pending: one whose run has ended

@@ -8,6 +8,7 @@ import (
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/delivery"
 	"github.com/placet-dev/placet/event"
+	"github.com/placet-dev/placet/fault"
 	"github.com/placet-dev/placet/job"
 	"github.com/placet-dev/placet/run"
 	"github.com/placet-dev/placet/token"
@@ -29,6 +30,8 @@ type Tx interface {
 // transaction is committed.
 type Rows interface {
 	txn.Tx
+	// StoreID is random, and a store's for good: a copy of it has the same.
+	StoreID() string
 	Epoch() int64
 	RestoredTo() time.Time
 	// Latest is Now, or later where a lock was taken after that was read: events of one
@@ -52,6 +55,10 @@ type Rows interface {
 	LockDecision(id string) (decision.Decision, error)
 	DecisionByKey(owner decision.Ref, key string) (decision.Decision, error)
 	Decisions(q decision.Query) ([]decision.Decision, error)
+	Queue(q decision.Queued) (decision.QueuePage, error)
+	QueueCounts(space string) ([]decision.QueueCount, error)
+	LastApproved(space, tool, before string) (decision.Decision, error)
+	SettledDecisions(q decision.Settled) ([]decision.Decision, error)
 	Due(now time.Time, skip, limit int) ([]decision.Decision, error)
 	InsertDecision(d decision.Decision) error
 	// UpdateDecision writes what differs. It is guarded by prev's status, digest
@@ -109,6 +116,14 @@ type Rows interface {
 	Token(id string) (token.Token, error)
 	Tokens(q token.Query) ([]token.Token, error)
 	RevokeToken(id string, at time.Time) (bool, error)
+	// SignIn is one that is good; token.ErrNotFound.
+	SignIn(key string) (token.SignIn, error)
+	PutSignIn(s token.SignIn) error
+	RenewSignIn(s token.SignIn) (bool, error)
+	DropSignIn(key string) error
+	DropSignIns(now time.Time, limit int) (int, error)
+	// DropSignInsOf deletes those of a token.
+	DropSignInsOf(tokenID string) error
 	// Job reads one that is not being deleted.
 	Job(id string) (job.Job, error)
 	JobByKey(space, principal, key string) (job.Job, error)
@@ -216,6 +231,18 @@ func (s *Store) View(ctx context.Context, fn func(txn.Tx) error) error {
 // Watch is txn.Store's.
 func (s *Store) Watch(streams ...string) (<-chan struct{}, func()) {
 	return s.backend.Watch(streams...)
+}
+
+// Life is what the store was named when it was made, at random, and which of its lives this
+// is. Both are the same for whoever opens it, under whatever address; what was restored or
+// copied from it has its name and lives a later life. The error is a View's, or
+// [fault.Unavailable] where the store was not reached.
+func (s *Store) Life(ctx context.Context) (id string, epoch int64, err error) {
+	err = s.backend.View(ctx, func(r Rows) error { id, epoch = r.StoreID(), r.Epoch(); return nil })
+	if err == nil && id == "" {
+		err = fault.New(fault.Unavailable, "The store does not say which one it is.").Hint("Try again once it can be reached.")
+	}
+	return id, epoch, err
 }
 
 // Close waits for what is in flight and closes the store. Twice is fine.

@@ -12,6 +12,8 @@
 // An agent's token can never decide. Several tokens may prove the same principal; then
 // what one of them asked for is the other one's own request too.
 //
+// A browser that was shown a token has a [SignIn], which ends with the token.
+//
 // The caller does three things: [Create] a token and hand its secret over once; [Find]
 // it by what a stranger shows; [Revoke] it.
 package token

@@ -66,8 +66,22 @@ type Tx interface {
 	Token(id string) (Token, error)
 	// Tokens lists, newest first.
 	Tokens(q Query) ([]Token, error)
-	// RevokeToken ends a token that is good; false: it was not.
+	// RevokeToken ends a token that is good, and its sign-ins; false: it was not.
 	RevokeToken(id string, at time.Time) (bool, error)
+	// Epoch is the store's present life.
+	Epoch() int64
+	// SignIn reads one; [ErrNotFound], also for one that is over, or whose token is not good.
+	SignIn(key string) (SignIn, error)
+	// PutSignIn writes one, in place of the one with the same key.
+	PutSignIn(s SignIn) error
+	// RenewSignIn writes Data and ExpiresAt of the one with that key, token and epoch, and
+	// reports whether there was one.
+	RenewSignIn(s SignIn) (bool, error)
+	// DropSignIn deletes one; none is fine.
+	DropSignIn(key string) error
+	// DropSignIns deletes up to limit that have expired by now or are of an earlier life of
+	// the store, and says how many. limit is 1 to 1,000; 0 means 100.
+	DropSignIns(now time.Time, limit int) (int, error)
 }
 
 // Query selects tokens, newest first.
@@ -188,6 +202,19 @@ func Find(ctx context.Context, s txn.Store, space, secret string) (Token, error)
 		return Token{}, ErrUnauthenticated
 	}
 	return t, nil
+}
+
+// Good is the good token of that id, in the space, for whoever proved it earlier:
+// [ErrUnauthenticated] where it is revoked or gone.
+func Good(ctx context.Context, s txn.Store, space, tokenID string) (t Token, err error) {
+	err = txn.View(ctx, s, func(tx Tx) (err error) {
+		t, err = tx.Token(tokenID)
+		return err
+	})
+	if errors.Is(err, ErrNotFound) || err == nil && (!t.RevokedAt.IsZero() || t.Space != space) {
+		return Token{}, ErrUnauthenticated
+	}
+	return t, err
 }
 
 // List reads tokens, newest first.

@@ -89,7 +89,7 @@ func checkPlain(v any, path ...string) error {
 		}
 	case json.Number:
 		if exponent(string(v)) > maxSchemaExponent {
-			return ErrInvalidTool.Say("The schema has a number with an exponent beyond %d at %s.", maxSchemaExponent, orTop(pointer(path...)))
+			return ErrInvalidTool.Say("The schema has a number with an exponent beyond %d at %s.", maxSchemaExponent, orTop(Pointer(path...)))
 		}
 	}
 	return nil
@@ -102,7 +102,7 @@ func checkCount(keyword string, v any, path []string) error {
 		return nil
 	}
 	return ErrInvalidTool.Say("The schema has %s %s at %s; it must be a whole number from 0 to %d.",
-		keyword, short(string(n)), orTop(pointer(path...)), math.MaxInt32)
+		keyword, short(string(n)), orTop(Pointer(path...)), math.MaxInt32)
 }
 
 func isCount(n json.Number) bool {
@@ -219,18 +219,18 @@ func (h holder) schemas(obj map[string]any) func(yield func(string, any) bool) {
 		}
 		switch h.shape {
 		case one:
-			yield(pointer(h.name), v)
+			yield(Pointer(h.name), v)
 		case list:
 			items, _ := v.([]any)
 			for i, item := range items {
-				if !yield(pointer(h.name, strconv.Itoa(i)), item) {
+				if !yield(Pointer(h.name, strconv.Itoa(i)), item) {
 					return
 				}
 			}
 		case table:
 			members, _ := v.(map[string]any)
 			for _, name := range slices.Sorted(maps.Keys(members)) {
-				if !yield(pointer(h.name, name), members[name]) {
+				if !yield(Pointer(h.name, name), members[name]) {
 					return
 				}
 			}
@@ -346,8 +346,8 @@ func (n *schemaNode) measure() error {
 	return nil
 }
 
-// pointer is the JSON Pointer of tokens.
-func pointer(tokens ...string) string {
+// Pointer is the JSON Pointer (RFC 6901) that leads along these names and indices.
+func Pointer(tokens ...string) string {
 	var b strings.Builder
 	for _, t := range tokens {
 		b.WriteByte('/')

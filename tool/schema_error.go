@@ -20,7 +20,7 @@ type violation struct {
 	got  string
 }
 
-func (v violation) pointer() string { return pointer(v.path...) }
+func (v violation) pointer() string { return Pointer(v.path...) }
 
 // where names the place for people; top is what the whole value is called.
 func (v violation) where(top string) string {

@@ -143,13 +143,12 @@ func TestStartCheckStopsARequest(t *testing.T) {
 			h.transport.TLSClientConfig.NextProtos = nil
 			h.transport.ForceAttemptHTTP2 = false
 		}
-		start := time.Now()
 		_, err = h.Run(WithStartCheck(t.Context(), func() error { asked.Add(1); return errLease }), aCall(`{"a":"`+strings.Repeat("x", 1<<16)+`"}`))
 		if !errors.Is(err, ErrNotStarted) || !strings.Contains(err.Error(), errLease.Error()) {
 			t.Errorf("HTTP/2 %t: %v", http2, err)
 		}
-		if arrived.Load() != 0 || asked.Load() != 1 || time.Since(start) > 5*time.Second {
-			t.Errorf("HTTP/2 %t: arrived %d, asked %d times, took %s", http2, arrived.Load(), asked.Load(), time.Since(start))
+		if arrived.Load() != 0 || asked.Load() != 1 {
+			t.Errorf("HTTP/2 %t: arrived %d, asked %d times", http2, arrived.Load(), asked.Load())
 		}
 		want := int32(1)
 		if http2 {

@@ -19,6 +19,22 @@ const (
 	Destructive    SideEffect = "destructive"     // removes what cannot be brought back
 )
 
+// Words says it as the end of a sentence that begins with the tool, to whoever never
+// registered one. What is no class is said as it is.
+func (e SideEffect) Words() string {
+	switch e {
+	case ReadOnly:
+		return "only reads"
+	case LocalMutation:
+		return "changes things on this machine"
+	case RemoteMutation:
+		return "changes things elsewhere"
+	case Destructive:
+		return "deletes or overwrites things"
+	}
+	return string(e)
+}
+
 // SideEffects lists the classes.
 func SideEffects() []SideEffect {
 	return []SideEffect{ReadOnly, LocalMutation, RemoteMutation, Destructive}

@@ -10,6 +10,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/placet-dev/placet/internal/cli"
+	"github.com/placet-dev/placet/internal/source"
 )
 
 // TestMain makes this binary the placet program for the scripts, and the example's
@@ -23,6 +24,9 @@ func TestMain(m *testing.M) {
 
 func TestAgent(t *testing.T) {
 	t.Parallel()
+	if err := source.Depend(); err != nil {
+		t.Fatal(err)
+	}
 	fixer, err := exec.LookPath("fixer")
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/placet-dev/placet/internal/cli"
+	"github.com/placet-dev/placet/internal/source"
 )
 
 // TestMain makes this binary the placet program for the scripts.
@@ -21,6 +22,9 @@ func TestMain(m *testing.M) {
 
 func TestAgent(t *testing.T) {
 	t.Parallel()
+	if err := source.Depend(); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Fatal("This example is in Python, and python3 is not there: apt-get install python3.")
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/placet-dev/placet/channel/webhook"
 	"github.com/placet-dev/placet/delivery"
+	"github.com/placet-dev/placet/internal/source"
 )
 
 // receiver is a running example and what it prints.
@@ -83,6 +84,9 @@ func (r *receiver) send(m delivery.Message, want delivery.Result) {
 
 func TestReceivers(t *testing.T) {
 	t.Parallel()
+	if err := source.Depend(); err != nil {
+		t.Fatal(err)
+	}
 	goReceiver := filepath.Join(t.TempDir(), "receiver.exe")
 	if out, err := exec.Command("go", "build", "-o", goReceiver, "./go").CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)

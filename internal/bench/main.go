@@ -23,6 +23,7 @@ type bench struct {
 	rounds  int           // turns of each side
 	records int64
 	parked  int // pending approvals in the long file
+	pending int // approvals that wait in the inbox
 	probed  int // cycles of a process whose memory and flushes are looked at
 	callers int // only so many at once; 0: each of the usual numbers
 }
@@ -51,6 +52,7 @@ var sections = []section{
 	{"longpolls", httpWaiters},
 	{"deliveries", deliveries},
 	{"mcp", overMCP},
+	{"inbox", inboxPages},
 	{"postgres", onPostgres},
 	{"pgrecords", historyOnPostgres},
 }
@@ -78,7 +80,8 @@ func main() {
 func begin(args []string) error {
 	b := &bench{out: os.Stdout, parked: 2000, probed: 3000}
 	fs := flag.NewFlagSet("bench", flag.ExitOnError)
-	only := fs.String("only", "", "comma-separated sections; default: all of machine, count, rate, allowed, canon, start, records, sweep, steps, growth, waiting, waiters, jobs, decided, longpolls, deliveries, mcp, postgres, pgrecords")
+	fs.IntVar(&b.pending, "pending", inboxPending, "approvals that wait in the inbox")
+	only := fs.String("only", "", "comma-separated sections; default: all of machine, count, rate, allowed, canon, start, records, sweep, steps, growth, waiting, waiters, jobs, decided, longpolls, deliveries, mcp, inbox, postgres, pgrecords")
 	fs.DurationVar(&b.slice, "slice", time.Second, "how long one side is measured before it is the other's turn")
 	fs.IntVar(&b.rounds, "rounds", 5, "turns of each side")
 	fs.Int64Var(&b.records, "records", 1_000_000, "decided records in the long file")

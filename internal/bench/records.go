@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql/driver"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"time"
@@ -74,12 +75,21 @@ func (c copied) sql(conn driver.Conn) (string, error) {
 		idBody, c.table, strings.Join(names, ", "), strings.Join(values, ", "), c.table), nil
 }
 
+// columns are those that hold something: what is computed from others is left out.
 func columns(conn driver.Conn, table string) (names []string, err error) {
-	rows, err := conn.(driver.QueryerContext).QueryContext(context.Background(), `SELECT * FROM `+table+` LIMIT 0`, nil)
+	rows, err := conn.(driver.QueryerContext).QueryContext(context.Background(), `SELECT name FROM pragma_table_info(?)`, []driver.NamedValue{{Ordinal: 1, Value: table}})
 	if err != nil {
 		return nil, err
 	}
-	return rows.Columns(), rows.Close()
+	defer rows.Close()
+	for row := []driver.Value{nil}; ; {
+		if err := rows.Next(row); err == io.EOF {
+			return names, nil
+		} else if err != nil {
+			return nil, err
+		}
+		names = append(names, row[0].(string))
+	}
 }
 
 func execute(conn driver.Conn, sql string, args ...driver.Value) error {

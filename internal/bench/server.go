@@ -40,15 +40,22 @@ type server struct {
 type greeting struct{ URL, TokenFile string }
 
 func (b *bench) serve(ctx context.Context, name string) (*server, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
 	dir := b.path(name)
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, err
 	}
-	s := &server{cmd: exec.CommandContext(ctx, self, serveWord, dir)}
+	return b.serveIn(ctx, dir, filepath.Join(dir, "placet.db"))
+}
+
+// serveIn serves the store db, a file or a server's URL. What else the daemon keeps lies in
+// the folder dir.
+func (b *bench) serveIn(ctx context.Context, dir, db string) (*server, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	s := &server{cmd: exec.CommandContext(ctx, self, serveWord, db)}
+	s.cmd.Env = append(os.Environ(), "PLACET_HOME="+dir)
 	s.cmd.Stderr = os.Stderr
 	if s.in, err = s.cmd.StdinPipe(); err != nil {
 		return nil, err
@@ -109,7 +116,11 @@ func (s *server) holds() (int64, error) {
 }
 
 // serveForBench is this program as a daemon; it tells what it holds whenever it is asked.
-func serveForBench(dir string) error {
+func serveForBench(db string) error {
+	at, err := place.Named(db)
+	if err != nil {
+		return err
+	}
 	conf, err := config.Empty()
 	if err != nil {
 		return err
@@ -130,7 +141,7 @@ func serveForBench(dir string) error {
 		}
 	}()
 	return daemon.Serve(ctx, daemon.Config{
-		DB: place.File(filepath.Join(dir, "placet.db")), Conf: conf, Listen: "127.0.0.1:0", Principal: "bench", Program: []string{self}, Log: slog.New(slog.DiscardHandler),
+		DB: at, Conf: conf, Listen: "127.0.0.1:0", Principal: "bench", Program: []string{self}, Log: slog.New(slog.DiscardHandler),
 		Ready: func(s daemon.Started) {
 			g, _ := json.Marshal(greeting{s.URL, s.TokenFile}) // two texts
 			fmt.Println(string(g))

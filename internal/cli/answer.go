@@ -72,8 +72,8 @@ func (a *app) tellParked(ctx context.Context, st *store.Store, p *call.PendingEr
 		a.say("%s has not run: it waits for a person.", own(p.Tool))
 	}
 	a.say("  approval   %s", own(p.ApprovalID))
-	if s, err := readApproval(context.WithoutCancel(ctx), st, p.ApprovalID); err == nil && s.replaced != "" {
-		a.say("  replaces   %s", own(replacedWords(s.replaced)))
+	if s, err := readApproval(context.WithoutCancel(ctx), st, p.ApprovalID); err == nil && replacedWords(s) != "" {
+		a.say("  replaces   %s", own(replacedWords(s)))
 	}
 	a.say("  call       %s", own(p.CallID))
 	if !id.Has(id.Run, p.RunID) { // nobody chose that one, and it groups nothing but this call

@@ -8,6 +8,7 @@ import (
 
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/event"
+	"github.com/placet-dev/placet/internal/review"
 	"github.com/placet-dev/placet/store"
 )
 
@@ -60,7 +61,7 @@ func isYes(line string) bool {
 // nil for a yes. Everything else is an error that says how things stand: another
 // word, an empty line, the end of input, a signal, and that the approval was
 // decided elsewhere or ran out meanwhile.
-func (a *app) ask(ctx context.Context, st *store.Store, p *person, s shownApproval, question string) error {
+func (a *app) ask(ctx context.Context, st *store.Store, p *person, s review.Approval, question string) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	settled := a.settledElsewhere(ctx, st, s)
@@ -100,11 +101,11 @@ func undecided(id, why string) error {
 }
 
 // settledElsewhere tells, once, that the approval is not pending any more.
-func (a *app) settledElsewhere(ctx context.Context, st *store.Store, s shownApproval) <-chan error {
+func (a *app) settledElsewhere(ctx context.Context, st *store.Store, s review.Approval) <-chan error {
 	told := make(chan error, 1)
 	go func() {
 		_, err := event.Wait(ctx, st, event.Waiting{
-			Stream: s.Owner.Stream(), After: s.seen, Subject: s.ID,
+			Stream: s.Owner.Stream(), After: s.Seen, Subject: s.ID,
 			Types: []event.Type{event.ApprovalDecided, event.ApprovalExpired, event.ApprovalWithdrawn, event.ApprovalSuperseded},
 		})
 		if err != nil {

@@ -36,9 +36,15 @@ func (w *world) atTerminal(args ...string) *screen {
 
 func startAtTerminal(t *testing.T, c *exec.Cmd) *screen {
 	t.Helper()
+	return startSized(t, c, nil)
+}
+
+// startSized starts a command at a terminal of that size; nil: of none.
+func startSized(t *testing.T, c *exec.Cmd, size *pty.Winsize) *screen {
+	t.Helper()
 	s := &screen{t: t, cmd: c}
 	s.grew = sync.NewCond(&s.mu)
-	f, err := pty.Start(s.cmd)
+	f, err := pty.StartWithSize(s.cmd, size)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +59,12 @@ func startAtTerminal(t *testing.T, c *exec.Cmd) *screen {
 func closable(t *testing.T, f *os.File) *os.File {
 	t.Helper()
 	defer f.Close()
+	syscall.ForkLock.RLock() // what another test starts would keep the terminal
 	fd, err := syscall.Dup(int(f.Fd()))
+	if err == nil {
+		syscall.CloseOnExec(fd)
+	}
+	syscall.ForkLock.RUnlock()
 	if err == nil {
 		err = syscall.SetNonblock(fd, true)
 	}
@@ -98,10 +109,13 @@ func (s *screen) key(text string) {
 	}
 }
 
-// end waits for the process and returns its exit code and the whole screen.
+// end waits for the process and returns its exit code and the whole screen. What it leaves
+// at its terminal for long is not waited for.
 func (s *screen) end() (int, string) {
 	s.t.Helper()
 	_ = s.cmd.Wait()
+	late := time.AfterFunc(time.Minute, func() { s.keys.Close() })
+	defer late.Stop()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for !s.over {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -106,6 +107,20 @@ func (w *writer) Write(b []byte) (int, error) {
 		w.err = err
 	}
 	return n, err
+}
+
+// hold keeps what is written until it is let go.
+func (w *writer) hold() (letGo func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	to, held := w.to, &bytes.Buffer{}
+	w.to = held
+	return func() {
+		w.mu.Lock()
+		w.to = to
+		w.mu.Unlock()
+		_, _ = w.Write(held.Bytes())
+	}
 }
 
 func (w *writer) failure() error {

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -38,6 +39,9 @@ var durableAsked atomic.Bool // for that server
 type withServers struct{ pgtest.Tests }
 
 func (w withServers) Run() int {
+	if signal.Ignored(syscall.SIGHUP) { // as under nohup; what tests start would ignore it, too
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+	}
 	defer func() {
 		if durableAsked.Load() {
 			if s, err := durable(); err == nil {

@@ -7,11 +7,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/fault"
 	"github.com/placet-dev/placet/internal/display"
 	"github.com/placet-dev/placet/internal/id"
+	"github.com/placet-dev/placet/internal/review"
 	"github.com/placet-dev/placet/request"
 	"github.com/placet-dev/placet/store"
 	"github.com/placet-dev/placet/tool"
@@ -47,7 +47,7 @@ type decideCommand struct {
 	hash    string
 	bound   bool // --hash was given
 
-	goesOn way // who goes on with what waits
+	stood review.Approval // as it stood right before the answer
 }
 
 func newApproveCommand(a *app) *cobra.Command {
@@ -118,7 +118,7 @@ func (d *decideCommand) decide(ctx context.Context, st *store.Store, who *person
 	if err != nil {
 		return err
 	}
-	d.maskOf(s.Decision, requestOf(s.Decision), answer.EditedArgs)
+	d.maskOf(s.Decision, s.Request, answer.EditedArgs)
 	answer.Shown = s.Digest
 	if d.bound {
 		answer.Shown = d.hash
@@ -134,12 +134,8 @@ func (d *decideCommand) decide(ctx context.Context, st *store.Store, who *person
 	if answer.Shown == "" { // an empty digest is that of nothing that was shown
 		return decision.ErrApprovalChanged.Say("Approval %s is not the one with an empty digest.", s.ID).Hint("Look at it again: placet show %s.", s.ID)
 	}
-	mayHaveRun := false
-	if !d.json {
-		if mayHaveRun, err = doubtful(ctx, st, s.Decision); err != nil {
-			return err
-		}
-		if d.goesOn, err = whoGoesOn(ctx, st, s.Decision); err != nil {
+	if !d.json { // who goes on may be another one by now: a person took their time
+		if d.stood, err = readApproval(ctx, st, approvalID); err != nil {
 			return err
 		}
 	}
@@ -150,17 +146,8 @@ func (d *decideCommand) decide(ctx context.Context, st *store.Store, who *person
 	if err != nil {
 		return err
 	}
-	d.tellDecided(after, mayHaveRun)
+	d.tellDecided(after)
 	return nil
-}
-
-// doubtful reports whether the call that an approval is about may have run already.
-func doubtful(ctx context.Context, st *store.Store, d decision.Decision) (bool, error) {
-	if d.Kind == decision.KindInterrupted || d.Owner.Kind != decision.OwnerCall {
-		return d.Kind == decision.KindInterrupted, nil
-	}
-	k, err := readCall(ctx, st, d.Owner.ID)
-	return k.Status == call.Unknown, err
 }
 
 // editUnfit says which file it is that does not fit the schema.
@@ -173,7 +160,7 @@ func editUnfit(path string, err error) error {
 }
 
 // confirm shows what is asked and what would be recorded, and asks.
-func (d *decideCommand) confirm(ctx context.Context, st *store.Store, who *person, s shownApproval, answer decision.Answer) error {
+func (d *decideCommand) confirm(ctx context.Context, st *store.Store, who *person, s review.Approval, answer decision.Answer) error {
 	if err := refusedAnyway(ctx, st, s, answer); errors.Is(err, tool.ErrInvalidArguments) {
 		return editUnfit(d.flags.edit, err)
 	} else if err != nil {
@@ -184,9 +171,9 @@ func (d *decideCommand) confirm(ctx context.Context, st *store.Store, who *perso
 	if answer.Approved {
 		verb, question = "approved", "Approve exactly this?"
 	}
-	p := page{a: d.app, to: who.show, mask: d.maskOf(s.Decision, requestOf(s.Decision), answer.EditedArgs)}
+	p := page{a: d.app, to: who.show, mask: d.maskOf(s.Decision, s.Request, answer.EditedArgs)}
 	if answer.EditedArgs != nil {
-		p.fields(fmt.Sprintf("Your edited arguments, which would run instead (%s):", display.Bytes(len(answer.EditedArgs))), p.mask.Fields(answer.EditedArgs))
+		p.fields(fmt.Sprintf("Your edited arguments, which would run instead (%s):", display.Bytes(len(answer.EditedArgs))), answer.EditedArgs)
 	}
 	p.say("")
 	p.say("A yes records: %s by %s as %s, %s, for digest %s.", safe(verb), own(quote(answer.By)), own(principal()), noteWords(answer.Note), own(s.Digest))
@@ -195,7 +182,7 @@ func (d *decideCommand) confirm(ctx context.Context, st *store.Store, who *perso
 
 // refusedAnyway is why a yes or a no would be refused whatever a person said: there
 // is nothing to ask then.
-func refusedAnyway(ctx context.Context, st *store.Store, s shownApproval, answer decision.Answer) error {
+func refusedAnyway(ctx context.Context, st *store.Store, s review.Approval, answer decision.Answer) error {
 	switch {
 	case s.Status != decision.Pending:
 		return s.ErrDecided()
@@ -220,7 +207,7 @@ func noteWords(note string) string {
 	return "with the note " + quote(note)
 }
 
-func (d *decideCommand) tellDecided(after decision.Decision, mayHaveRun bool) {
+func (d *decideCommand) tellDecided(after decision.Decision) {
 	if d.json {
 		d.emit(d.approvalObject(after))
 		return
@@ -240,60 +227,44 @@ func (d *decideCommand) tellDecided(after decision.Decision, mayHaveRun bool) {
 		d.say("  good until %s", own(stamp(after.GrantExpiresAt)))
 	}
 	if after.Owner.Kind == decision.OwnerRun {
-		d.tellRunDecided(after, mayHaveRun)
+		d.tellRunDecided(after)
 		return
 	}
 	switch run := own(d.withGlobals("resume", after.ID)); {
-	case after.Status == decision.Approved && d.goesOn == byReserver:
+	case after.Status == decision.Approved && d.stood.Way == review.ByReserver:
 		d.say("The program that reserved it over HTTP goes on with it.")
-	case after.Status == decision.Approved && d.goesOn == byDaemon:
+	case after.Status == decision.Approved && d.stood.Way == review.ByDaemon:
 		d.say("%s", safe(map[bool]string{
 			true: "It may have run already. The daemon runs it again.", false: "Nothing has run yet. The daemon runs it.",
-		}[mayHaveRun]))
+		}[d.stood.Doubtful]))
 		d.noteAbsentDaemon()
-	case after.Status == decision.Approved && mayHaveRun:
+	case after.Status == decision.Approved && d.stood.Doubtful:
 		d.say("It may have run already. Run it again:  %s", run)
 	case after.Status == decision.Approved:
 		d.say("Nothing has run yet. Run it:  %s", run)
-	case mayHaveRun:
+	case d.stood.Doubtful:
 		d.say("It will not be run again.")
 	default:
 		d.say("It will not run.")
 	}
 }
 
-func (d *decideCommand) tellRunDecided(after decision.Decision, mayHaveRun bool) {
+func (d *decideCommand) tellRunDecided(after decision.Decision) {
 	run := own(d.withGlobals("run", "resume", after.Owner.ID))
 	switch {
 	case after.Status != decision.Approved:
 		d.say("Its run is cancelled.")
-	case d.goesOn == byDaemon && mayHaveRun:
+	case d.stood.Way == review.ByDaemon && d.stood.Doubtful:
 		d.say("It may have run already. The daemon runs it again, and goes on with the run.")
 		d.noteAbsentDaemon()
-	case d.goesOn == byDaemon:
+	case d.stood.Way == review.ByDaemon:
 		d.say("Nothing has run yet. The daemon goes on with the run.")
 		d.noteAbsentDaemon()
-	case mayHaveRun:
+	case d.stood.Doubtful:
 		d.say("It may have run already. Run it again, and go on with the run:  %s", run)
 	default:
 		d.say("Nothing has run yet. Go on with the run:  %s", run)
 	}
-}
-
-// whoGoesOn is who goes on with what waits on an approval, once it is decided.
-func whoGoesOn(ctx context.Context, st *store.Store, d decision.Decision) (way, error) {
-	switch d.Owner.Kind {
-	case decision.OwnerRun:
-		w, err := readRun(ctx, st, d.Owner.ID)
-		if w.ContinueBy == call.ByDaemon {
-			return byDaemon, err
-		}
-		return byTheRun, err
-	case decision.OwnerCall:
-		k, err := readCall(ctx, st, d.Owner.ID)
-		return wayOf(k.Call), err
-	}
-	return byCaller, nil
 }
 
 // readEdit reads arguments from a file. No file: nil.

@@ -12,6 +12,7 @@ import (
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/fault"
 	"github.com/placet-dev/placet/internal/config"
+	"github.com/placet-dev/placet/internal/display"
 	"github.com/placet-dev/placet/run"
 	"github.com/placet-dev/placet/store"
 )
@@ -203,7 +204,7 @@ func (d demo) whole(ctx context.Context) error {
 	if _, err := operator(d.store).Decide(ctx, parked.ApprovalID, a); err != nil {
 		return err
 	}
-	d.tell("2. Somebody agreed, to exactly that digest. Nothing has run yet.")
+	d.tell("2. The demo agreed in a person's place, to exactly that digest. Nothing has run yet.")
 	res, err := d.ex.Resume(ctx, parked.ApprovalID, nil, call.As(principal()))
 	if err != nil {
 		return err
@@ -250,7 +251,7 @@ func (d *demo) agent(ctx context.Context) error {
 	if r.Status != run.Completed {
 		return fault.New(fault.Internal, "The demo's run is %s: %s", r.Status, r.Detail)
 	}
-	d.tell("6. Somebody agreed, and the run went on: %s was changed, the agent", own(d.letter))
+	d.tell("6. The demo agreed again, and the run went on: %s was changed, the agent", own(d.letter))
 	d.tell("   checked it again and was done, after %d steps.", r.StepCount)
 	return nil
 }
@@ -265,7 +266,7 @@ func (d demo) left(ctx context.Context) error {
 	commands := func() []string {
 		return []string{
 			d.withGlobals("show", parked.ApprovalID), d.withGlobals("approve", parked.ApprovalID), d.withGlobals("resume", parked.ApprovalID),
-			"cat " + shellWord(d.outbox),
+			"cat " + display.ShellWord(d.outbox),
 		}
 	}
 	if d.json {
@@ -277,13 +278,19 @@ func (d demo) left(ctx context.Context) error {
 	d.tell("")
 	d.tell("Another letter, to Bo, waits for you. From this terminal or any other:")
 	d.tell("")
-	d.tell("  export PLACET_DB=%s PLACET_CONFIG=%s", own(shellWord(o.DB)), own(shellWord(o.Config)))
+	d.tell("  export PLACET_DB=%s PLACET_CONFIG=%s", own(display.ShellWord(o.DB)), own(display.ShellWord(o.Config)))
 	d.tell("")
 	why := []string{"see what is asked", "agree; it shows it again and asks", "run it, once", "the letters that were sent"}
 	for i, c := range commands() {
 		d.tell("  # %s", own(why[i]))
 		d.tell("  %s", own(c))
 	}
+	d.tell("")
+	d.tell("In a browser instead, at the address that the first of these prints:")
+	d.tell("")
+	d.tell("  %s", own(d.withGlobals("serve")))
+	d.tell("  # in another terminal: a token to sign in with")
+	d.tell("  %s", own(d.withGlobals("token", "create", "--scope", "reviewer", "--name", display.ShellWord(osUser()))))
 	d.tell("")
 	d.tell("To say no instead:      %s", own(d.withGlobals("reject", parked.ApprovalID)))
 	d.tell("What the agent did:     %s", own(d.withGlobals("show", d.runID)))

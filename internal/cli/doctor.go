@@ -16,6 +16,7 @@ import (
 	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/internal/config"
 	"github.com/placet-dev/placet/internal/place"
+	"github.com/placet-dev/placet/internal/review"
 	"github.com/placet-dev/placet/run"
 	"github.com/placet-dev/placet/store"
 	"github.com/placet-dev/placet/txn"
@@ -252,39 +253,17 @@ func lookWork(ctx context.Context, f *findings, st *store.Store, conf *config.Co
 	return nil
 }
 
-// way is who goes on with a call.
-type way int
-
-const (
-	byCaller   way = iota // placet resume, or the program that made it
-	byTheRun              // the run that it is a step of
-	byDaemon              // it came in over HTTP: nobody else may
-	byReserver            // a program that reserved it over HTTP and carries it out itself
-)
-
-func wayOf(c call.Call) way {
-	switch {
-	case c.Hosted():
-		return byTheRun
-	case decision.FromServer(c.Metadata) && c.ContinueBy == call.ByCaller:
-		return byReserver
-	case decision.FromServer(c.Metadata) || c.ContinueBy == call.ByDaemon:
-		return byDaemon
-	}
-	return byCaller
-}
-
 // goingOn are calls with one way to go on.
 type goingOn struct {
-	way   way
+	way   review.Way
 	calls []call.Call
 }
 
 func byWay(cs []call.Call) (groups []goingOn) {
-	for w := byCaller; w <= byReserver; w++ {
+	for w := review.ByCaller; w <= review.ByReserver; w++ {
 		g := goingOn{way: w}
 		for _, c := range cs {
-			if wayOf(c) == w {
+			if review.WayOf(c) == w {
 				g.calls = append(g.calls, c)
 			}
 		}
@@ -299,11 +278,11 @@ func byWay(cs []call.Call) (groups []goingOn) {
 func (g goingOn) settles() string {
 	c := g.calls[0]
 	switch g.way {
-	case byTheRun:
+	case review.ByStarter:
 		return "placet run resume " + c.RunID + " finds out"
-	case byDaemon:
+	case review.ByDaemon:
 		return "it came in over HTTP, so placet serve finds out; where it asks a person, placet show " + c.ID + " has the approval to decide"
-	case byReserver:
+	case review.ByReserver:
 		return "the program that reserved it over HTTP says how it went: POST /v1/calls/" + c.ID + "/confirm"
 	}
 	return "placet resume " + c.ID + " asks again, or names the approval to decide"

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/creack/pty"
@@ -544,9 +545,29 @@ func atTerminal(t *testing.T, line []string, in string) string {
 		_, _ = out.ReadFrom(master) // ends with an error when the terminal is gone
 	}()
 	cli.Run(t.Context(), line, cli.Streams{In: strings.NewReader(in), Out: tty, Err: tty})
+	name := tty.Name()
 	tty.Close()
-	<-done
+	select {
+	case <-done:
+	case <-time.After(patience):
+		t.Errorf("%q left its terminal open at %q", line, holders(name))
+		master.Close()
+		return ""
+	}
 	return strings.ReplaceAll(out.String(), "\r\n", "\n") // the terminal's own doing
+}
+
+// holders are the processes that have a file open, each with its command line.
+func holders(path string) (all []string) {
+	descs, _ := filepath.Glob("/proc/[0-9]*/fd/*")
+	for _, d := range descs {
+		if to, err := os.Readlink(d); err == nil && to == path {
+			proc := filepath.Dir(filepath.Dir(d))
+			args, _ := os.ReadFile(filepath.Join(proc, "cmdline"))
+			all = append(all, proc+" "+strings.ReplaceAll(string(args), "\x00", " "))
+		}
+	}
+	return all
 }
 
 // A prompt shows what it asks about; its screen is held to the same.

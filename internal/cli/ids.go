@@ -59,7 +59,7 @@ func (a *app) find(ctx context.Context, st *store.Store, given string, wanted ..
 		if err != nil {
 			return "", err
 		}
-		a.maskOf(s.Decision, requestOf(s.Decision))
+		a.maskOf(s.Decision, s.Request)
 	case id.Call:
 		k, err := readCall(ctx, st, found)
 		if err != nil {

@@ -1,13 +1,10 @@
 package cli
 
 import (
-	"cmp"
 	"context"
-	"slices"
 
 	"github.com/spf13/cobra"
 
-	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/store"
@@ -15,24 +12,45 @@ import (
 )
 
 func newInboxCommand(a *app) *cobra.Command {
-	return &cobra.Command{
+	var list bool
+	var by string
+	c := &cobra.Command{
 		Use:   "inbox",
-		Short: "List what waits for a person, what expires soonest first",
-		Args:  noArgs,
+		Short: "Look at what waits for a person and decide it, what expires soonest first",
+		Long: `At a terminal this opens the inbox: what waits, each thing with exactly what would run,
+and what became of it, live. Nothing is decided by a single key: a yes or a no is a word
+that is typed, and it is bound to the digest of what was shown. ? lists the keys.
+
+Elsewhere, with --list and with --json it prints the list of approvals that wait.`,
+		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			st, err := a.read(c.Context())
-			if err != nil {
-				return err
+			in, out := a.wholeTerminal()
+			if list || in == nil {
+				return a.listInbox(c.Context())
 			}
-			defer st.Close()
-			list, err := waiting(c.Context(), st)
-			if err != nil {
-				return err
+			if !c.Flags().Changed("by") {
+				by = osUser()
 			}
-			a.list(list)
-			return a.noteQuestions(c.Context(), st)
+			return a.openInbox(c.Context(), in, out, by)
 		},
 	}
+	c.Flags().BoolVar(&list, "list", false, "print the list, also at a terminal")
+	c.Flags().StringVar(&by, "by", "", "`NAME` to record with answers (default: the OS user)")
+	return c
+}
+
+func (a *app) listInbox(ctx context.Context) error {
+	st, err := a.read(ctx)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	list, err := waiting(ctx, st)
+	if err != nil {
+		return err
+	}
+	a.list(list)
+	return a.noteQuestions(ctx, st)
 }
 
 // noteQuestions says that jobs ask something too.
@@ -51,42 +69,27 @@ func (a *app) noteQuestions(ctx context.Context, st *store.Store) error {
 	return err
 }
 
-// waiting is every pending approval, in the order of their deadlines; those
-// without one come last, oldest first.
+// waiting is every pending approval, in the order of the queue.
 func waiting(ctx context.Context, st *store.Store) ([]decision.Shown, error) {
 	var all []decision.Shown
-	after := ""
+	q := decision.Queued{Space: event.MainSpace, Type: decision.Approval, Limit: 500}
 	for {
-		n := 0
 		var page []decision.Shown
-		err := txn.View(ctx, st, func(tx call.Tx) error {
+		var end decision.QueuePlace
+		err := txn.View(ctx, st, func(tx decision.Tx) error {
 			page = nil
-			ds, err := tx.Decisions(decision.Query{
-				Space: event.MainSpace, Type: decision.Approval, Status: decision.Pending, Open: true, After: after, Limit: 500,
-			})
-			n = len(ds)
-			for _, d := range ds {
+			p, err := tx.Queue(q)
+			for _, d := range p.Decisions {
 				page = append(page, decision.Shown{Decision: d, Overdue: d.Overdue(tx.Now())})
 			}
+			end = p.End
 			return err
 		})
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, page...)
-		if n < 500 {
-			break
+		if all, q.After = append(all, page...), end; end.IsZero() {
+			return all, nil
 		}
-		after = page[n-1].ID
 	}
-	slices.SortStableFunc(all, func(a, b decision.Shown) int {
-		switch {
-		case a.ExpiresAt.IsZero() != b.ExpiresAt.IsZero():
-			return cmp.Compare(b.ExpiresAt.UnixMicro(), a.ExpiresAt.UnixMicro()) // the zero time is the last
-		case !a.ExpiresAt.Equal(b.ExpiresAt):
-			return a.ExpiresAt.Compare(b.ExpiresAt)
-		}
-		return cmp.Compare(a.ID, b.ID)
-	})
-	return all, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/placet-dev/placet/fault"
 	"github.com/placet-dev/placet/internal/config"
+	"github.com/placet-dev/placet/internal/display"
 )
 
 func newInitCommand(a *app) *cobra.Command {
@@ -46,7 +47,7 @@ func (a *app) init(dir string) error {
 		a.say("Wrote %s", own(filepath.Join(dir, name)))
 	}
 	if dir != "." {
-		a.say("Go there:           cd %s", own(shellWord(dir)))
+		a.say("Go there:           cd %s", own(display.ShellWord(dir)))
 	}
 	a.say("See the tools:      placet tools")
 	a.say("Name your agents:   under agents: in %s, then placet run start --goal TEXT --agent NAME", own(config.DefaultName))

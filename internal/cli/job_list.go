@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/httpapi"
 	"github.com/placet-dev/placet/internal/display"
+	"github.com/placet-dev/placet/internal/progress"
 	"github.com/placet-dev/placet/job"
 )
 
@@ -216,25 +216,10 @@ func jobWords(j httpapi.Job, asked []httpapi.Question) string {
 
 const barWidth = 20
 
-// bar draws how far a running job says it is: {"done":3,"of":10}, {"current":3,"total":10},
-// {"fraction":0.3} or {"percent":30}.
+// bar draws how far a running job says it is.
 func bar(j httpapi.Job) string {
-	var p struct{ Done, Of, Current, Total, Fraction, Percent *float64 }
-	if j.Status != job.Running || json.Unmarshal(j.Progress, &p) != nil {
-		return ""
-	}
-	part := -1.0
-	switch {
-	case p.Fraction != nil:
-		part = *p.Fraction
-	case p.Percent != nil:
-		part = *p.Percent / 100
-	case p.Current != nil && p.Total != nil && *p.Total > 0:
-		part = *p.Current / *p.Total
-	case p.Done != nil && p.Of != nil && *p.Of > 0:
-		part = *p.Done / *p.Of
-	}
-	if part < 0 || part > 1 {
+	part, ok := progress.Part(j.Progress)
+	if j.Status != job.Running || !ok {
 		return ""
 	}
 	full := int(part * barWidth)

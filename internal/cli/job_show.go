@@ -10,6 +10,7 @@ import (
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/httpapi"
 	"github.com/placet-dev/placet/internal/daemon"
+	"github.com/placet-dev/placet/internal/display"
 	"github.com/placet-dev/placet/job"
 	"github.com/placet-dev/placet/store"
 	"github.com/placet-dev/placet/txn"
@@ -84,7 +85,7 @@ func commandLine(j httpapi.Job) string {
 	}
 	words := make([]string, len(j.Command))
 	for i, w := range j.Command {
-		words[i] = shellWord(w)
+		words[i] = display.ShellWord(w)
 	}
 	return strings.Join(words, " ")
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/internal/config"
+	"github.com/placet-dev/placet/internal/display"
 	"github.com/placet-dev/placet/internal/place"
 	"github.com/placet-dev/placet/store"
 )
@@ -88,7 +89,7 @@ func (a *app) withGlobals(words ...string) string {
 	}
 	line = append(line, words...)
 	for i, w := range line {
-		line[i] = shellWord(w)
+		line[i] = display.ShellWord(w)
 	}
 	return strings.Join(line, " ")
 }
@@ -119,13 +120,4 @@ func onPath(path string) bool {
 	}
 	other, err := os.Stat(path)
 	return err == nil && os.SameFile(one, other)
-}
-
-// shellWord is w so that a shell takes it as one word.
-func shellWord(w string) string {
-	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=@,+%"
-	if w != "" && strings.Trim(w, plain) == "" {
-		return w
-	}
-	return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
 }

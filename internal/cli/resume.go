@@ -139,7 +139,7 @@ func (r *resumeCommand) goOn(ctx context.Context, st *store.Store, ex *call.Exec
 	if err != nil {
 		return "", call.Result{}, err
 	}
-	r.maskOf(s.Decision, requestOf(s.Decision), editOf(answer))
+	r.maskOf(s.Decision, s.Request, editOf(answer))
 	res, err := ex.Resume(ctx, approvalID, answer, call.As(principal()))
 	return s.Tool, res, err
 }

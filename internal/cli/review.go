@@ -3,81 +3,42 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
-	"github.com/placet-dev/placet/call"
-	"github.com/placet-dev/placet/canon"
 	"github.com/placet-dev/placet/decision"
 	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/internal/display"
-	"github.com/placet-dev/placet/policy"
-	"github.com/placet-dev/placet/request"
+	"github.com/placet-dev/placet/internal/review"
 	"github.com/placet-dev/placet/store"
-	"github.com/placet-dev/placet/txn"
+	"github.com/placet-dev/placet/tool"
 )
 
-// shownApproval is an approval with where its stream stood when it was read.
-type shownApproval struct {
-	decision.Decision
-	Overdue  bool
-	replaced string // the approval of the same call whose yes this one is asked instead of
-	seen     event.Cursor
+// readApproval reads an approval with all that a person is shown of it.
+func readApproval(ctx context.Context, st *store.Store, id string) (review.Approval, error) {
+	return review.Read(ctx, st, event.MainSpace, id)
 }
 
-// readApproval reads an approval and the end of its stream at one moment, so
-// that whoever then waits on the stream misses nothing.
-func readApproval(ctx context.Context, st *store.Store, id string) (s shownApproval, err error) {
-	err = txn.View(ctx, st, func(tx call.Tx) error {
-		s = shownApproval{}
-		d, err := tx.Decision(id)
-		if err != nil {
-			return err
-		}
-		if d.Type != decision.Approval {
-			return decision.ErrNotFound.Say("There is no approval %s.", id)
-		}
-		h, err := tx.Head(d.Owner.Stream())
-		if err != nil {
-			return err
-		}
-		s = shownApproval{Decision: d, Overdue: d.Overdue(tx.Now()), seen: event.CursorAt(h)}
-		s.replaced, err = replaced(tx, d)
-		return err
-	})
-	return s, err
-}
-
-// replaced finds the yes that d took the place of: what it allowed is not what
-// would run now. A question of the runtime's own is another one.
-func replaced(tx call.Tx, d decision.Decision) (string, error) {
-	if d.N < 2 || d.CallID == "" || d.Kind == decision.KindInterrupted {
-		return "", nil
+// replacedWords says that a call was approved before, and not like this; empty: it was not.
+func replacedWords(s review.Approval) string {
+	if s.Replaces == "" || s.CallID == "" {
+		return ""
 	}
-	ds, err := tx.Decisions(decision.Query{Space: d.Space, Type: decision.Approval, CallID: d.CallID, Limit: 500})
-	for _, o := range ds {
-		if o.N == d.N-1 && o.Status == decision.Superseded && o.Choice == decision.ChoiceApprove {
-			return o.ID, err
-		}
-	}
-	return "", err
-}
-
-func replacedWords(id string) string {
-	return id + ": what was approved is not what would run now"
+	return s.Replaces + ": what was approved is not what would run now"
 }
 
 // review shows an approval to a person: whatever others supplied stands on lines
 // of its own, one field each, and the last line is ours.
-func (a *app) review(to *writer, s shownApproval) {
-	d, req := s.Decision, requestOf(s.Decision)
+func (a *app) review(to *writer, s review.Approval) {
+	d, req := s.Decision, s.Request
 	p := page{a: a, to: to, mask: a.maskOf(d, req)}
 	p.say("Approval %s", own(d.ID))
-	p.facts(p.approvalFacts(s, req))
-	p.policyWords(d, req)
-	p.fields(fmt.Sprintf("Arguments of %s (%s):", display.Line(req.Tool.Name), display.Bytes(len(req.Args))), p.mask.Fields(req.Args))
+	p.facts(p.approvalFacts(s))
+	p.policyWords(s)
+	p.fields(fmt.Sprintf("Arguments of %s (%s):", display.Line(req.Tool.Name), display.Bytes(len(req.Args))), req.Args)
 	if d.EditedArgs != nil {
-		p.fields(fmt.Sprintf("Edited arguments, which run instead (%s):", display.Bytes(len(d.EditedArgs))), p.mask.Fields(d.EditedArgs))
+		p.fields(fmt.Sprintf("Edited arguments, which run instead (%s):", display.Bytes(len(d.EditedArgs))), d.EditedArgs)
 	}
 	p.say("")
 	p.say("End of approval %s. The lines above may carry text that a model chose; what follows is Placet's own.", own(d.ID))
@@ -109,8 +70,16 @@ func (p page) facts(fs []fact) {
 // foreign is a text that somebody else wrote, and that may repeat a secret.
 func (p page) foreign(s string) safe { return safe(display.Excerpt(p.mask.Text(s), 0)) }
 
-func (p page) approvalFacts(s shownApproval, req request.Request) []fact {
-	d := s.Decision
+// effectOf is a side effect in words and as it is registered.
+func effectOf(e tool.SideEffect) string {
+	if e == "" {
+		return ""
+	}
+	return e.Words() + " (" + string(e) + ")"
+}
+
+func (p page) approvalFacts(s review.Approval) []fact {
+	d, req := s.Decision, s.Request
 	status := string(d.Status)
 	switch {
 	case !d.Open && (d.Status == decision.Pending || d.Status == decision.Approved):
@@ -122,11 +91,11 @@ func (p page) approvalFacts(s shownApproval, req request.Request) []fact {
 		{"status", own(status)},
 		{"tool", own(d.Tool)},
 		{"about", p.foreign(req.Tool.Description)},
-		{"effect", own(req.Tool.SideEffect)},
+		{"effect", own(effectOf(req.Tool.SideEffect))},
 		{"runs", p.foreign(req.Tool.Implementation)},
-		{"", own(unpinned(req.Tool.Implementation))},
+		{"", own(review.Unpinned(req.Tool.Implementation))},
 		{"kind", p.foreign(d.Kind)},
-		{"replaces", own(s.replacedWords())},
+		{"replaces", own(replacedWords(s))},
 		{"asked", own(stamp(d.CreatedAt) + by(d.RequestedBy))},
 		{"expires", own(orNever(d.ExpiresAt))},
 		{"run", own(d.RunID)},
@@ -155,21 +124,6 @@ func (p page) approvalFacts(s shownApproval, req request.Request) []fact {
 		fact{"used", own(stamp(d.ConsumedAt))})
 }
 
-// unpinned says what a yes does not cover where a program is named and not pinned.
-func unpinned(implementation string) string {
-	if !strings.HasPrefix(implementation, "exec ") || strings.HasPrefix(implementation, "exec sha256:") {
-		return ""
-	}
-	return "A yes covers this command line, not what its files hold when it runs; pin: true in placet.yaml covers that, too."
-}
-
-func (s shownApproval) replacedWords() string {
-	if s.replaced == "" {
-		return ""
-	}
-	return replacedWords(s.replaced)
-}
-
 func by(name string) string {
 	if name == "" {
 		return ""
@@ -185,9 +139,10 @@ func orNever(t time.Time) string {
 }
 
 // policyWords prints what is said about the request, and whose words they are.
-func (p page) policyWords(d decision.Decision, req request.Request) {
+func (p page) policyWords(s review.Approval) {
+	d := s.Decision
 	reason, presentation := "Reason, as the policy gave it", "Presentation, as supplied by the policy; it may carry text a model chose:"
-	if d.Kind == decision.KindInterrupted {
+	if s.OwnWords() {
 		reason, presentation = "Reason, Placet's own", "Presentation, Placet's own; the arguments in it may carry text a model chose:"
 	}
 	if d.Reason != "" {
@@ -195,26 +150,16 @@ func (p page) policyWords(d decision.Decision, req request.Request) {
 		p.say("%s (%s):", safe(reason), safe(display.Bytes(len(d.Reason))))
 		p.say("  %s", p.foreign(d.Reason))
 	}
-	if !plainDocument(d.Presentation, req) {
-		p.fields(presentation, p.mask.Fields(p.mask.Scrub(d.Presentation)))
+	if !s.PlainDocument(d.Presentation) {
+		p.fields(presentation, p.mask.Scrub(d.Presentation))
 	}
-	if !plainDocument(d.Capability, req) {
-		p.fields("Capability, as supplied by the policy: what a yes permits:", p.mask.Fields(p.mask.Scrub(d.Capability)))
+	if !s.PlainDocument(d.Capability) {
+		p.fields("Capability, as supplied by the policy: what a yes permits:", p.mask.Scrub(d.Capability))
 	}
 }
 
-// plainDocument reports whether a document is the {tool, args} that stands where
-// the policy said nothing: the arguments below say the same.
-func plainDocument(doc []byte, req request.Request) bool {
-	plain, err := policy.Plain(req)
-	if err != nil {
-		return false
-	}
-	same, err := canon.Equal(plain, doc)
-	return err == nil && same
-}
-
-func (p page) fields(title string, fs []display.Field) {
+func (p page) fields(title string, doc []byte) {
+	fs := p.mask.Fields(doc)
 	p.say("")
 	p.say("%s", safe(title))
 	width := 0
@@ -227,4 +172,27 @@ func (p page) fields(title string, fs []display.Field) {
 	if len(fs) == 0 {
 		p.say("  none")
 	}
+	p.oddities(string(p.mask.JSON(doc)))
+}
+
+// mostOddities is how many sorts of characters are named.
+const mostOddities = 8
+
+// oddities says what a reader would not notice in a text: what cannot be seen is written as
+// an escape above, and what looks like something else is not.
+func (p page) oddities(text string) {
+	w := display.Warning(text)
+	if w == "" {
+		return
+	}
+	var names []string
+	for _, piece := range display.Pieces(text) {
+		if piece.Title != "" && !slices.Contains(names, piece.Title) {
+			names = append(names, piece.Title)
+		}
+	}
+	if n := len(names) - mostOddities; n > 0 {
+		names = append(names[:mostOddities], fmt.Sprintf("and %d other sorts", n))
+	}
+	p.say("  Look twice: %s: %s.", own(w), own(strings.Join(names, ", ")))
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 
 	"github.com/placet-dev/placet/run"
 )
@@ -31,7 +30,7 @@ func (w working) leave(ctx context.Context, goal string, limits run.Limits, ref 
 
 // noteAbsentDaemon tells people that nobody goes on with a daemon's work for now.
 func (a *app) noteAbsentDaemon() {
-	if _, err := a.reach(); errors.Is(err, errNoDaemon) {
-		a.note("No daemon serves this store now: %s", own(a.withGlobals("serve")))
+	if text := a.absentDaemon(); text != "" {
+		a.note("%s", own(text))
 	}
 }

@@ -253,7 +253,7 @@ func agentWords(ref run.AgentRef) string {
 	}
 	words := make([]string, len(ref.Argv))
 	for i, w := range ref.Argv {
-		words[i] = shellWord(w)
+		words[i] = display.ShellWord(w)
 	}
 	return strings.Join(words, " ") + ", in " + ref.Dir
 }

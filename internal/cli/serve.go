@@ -98,11 +98,12 @@ func (s *serveCommand) told(d daemon.Started) {
 		return
 	}
 	s.say("Placet serves at %s (process %d).", own(d.URL), d.PID)
+	s.say("  inbox        %s, for people to decide; a token to sign in with: %s", own(d.URL+"/"), own(s.withGlobals("token", "create", "--scope", "reviewer", "--name", "NAME")))
 	if d.Socket != "" {
 		s.say("  socket       %s", own(d.Socket))
 	}
 	s.say("  admin token  %s", own(d.TokenFile))
-	s.say("  agents and reviewers need tokens of their own: %s", own(s.withGlobals("token", "create", "--scope", "agent", "--name", "NAME")))
+	s.say("  agents need tokens of their own: %s", own(s.withGlobals("token", "create", "--scope", "agent", "--name", "NAME")))
 	for _, w := range d.Warnings {
 		s.note("%s", own(w))
 	}

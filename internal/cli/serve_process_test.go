@@ -113,6 +113,17 @@ func (w *world) effects() string {
 	return string(b)
 }
 
+// began waits until a program that was started has had its first effect: it may be killed
+// before that, too.
+func (w *world) began() {
+	w.t.Helper()
+	for end := time.Now().Add(patience); w.effects() == ""; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			w.t.Fatal("what was started has had no effect")
+		}
+	}
+}
+
 // Told to stop while a tool runs, the daemon lets it end, and what came of it is stored.
 func TestServeStopsAfterItsTool(t *testing.T) {
 	t.Parallel()
@@ -519,6 +530,7 @@ func TestServeWhateverDiesDuringAQuestion(t *testing.T) {
 				t.Fatal(err)
 			}
 			s.seen("job:"+j.JobID, event.JobStarted)
+			w.began()
 			q, err := agent.Ask(t.Context(), j.JobID, httpapi.Asking{Prompt: "Go on?", Options: []string{"yes", "no"}})
 			if err != nil {
 				t.Fatal(err)

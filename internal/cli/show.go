@@ -167,15 +167,15 @@ func (a *app) reviewCall(k wholeCall, m *display.Mask) {
 		{"kind", own(k.Kind)},
 		{"message", p.foreign(k.Message)},
 	})
-	p.fields(fmt.Sprintf("Arguments (%s):", display.Bytes(len(k.Args))), m.Fields(k.Args))
+	p.fields(fmt.Sprintf("Arguments (%s):", display.Bytes(len(k.Args))), k.Args)
 	for _, at := range k.attempts {
 		if at.Args != nil {
-			p.fields(fmt.Sprintf("Edited arguments, which ran instead in attempt %d (%s):", at.N, display.Bytes(len(at.Args))), m.Fields(at.Args))
+			p.fields(fmt.Sprintf("Edited arguments, which ran instead in attempt %d (%s):", at.N, display.Bytes(len(at.Args))), at.Args)
 			p.say("  They are bound to the approval by %s.", own(at.EffectiveDigest))
 		}
 	}
 	if len(k.Result) > 0 {
-		p.fields(fmt.Sprintf("Result, as the tool gave it (%s):", display.Bytes(len(k.Result))), m.Fields(m.Scrub(k.Result)))
+		p.fields(fmt.Sprintf("Result, as the tool gave it (%s):", display.Bytes(len(k.Result))), m.Scrub(k.Result))
 	}
 	if len(k.attempts) == 0 {
 		return

@@ -167,7 +167,7 @@ func (a *app) tellSecret(t delivery.Object, err error) error {
 	if t.OldSecretUntil != "" {
 		a.note("The secret before it signs too until %s: change the receiver's before then.", own(t.OldSecretUntil))
 	}
-	a.note("It hears of %s: %s.", own(targetOf(t)), own(strings.Join(t.Events, ", ")))
+	a.note("Of %s it hears: %s.", own(targetOf(t)), own(strings.Join(t.Events, ", ")))
 	if t.Type == delivery.KindRelay {
 		a.note("Its client polls: GET /v1/relay/poll?target_id=%s (docs/guide/wakes.md).", own(t.TargetID))
 	}
@@ -230,7 +230,7 @@ func targetTo(w delivery.Object) string {
 // targetOf says what a target hears of.
 func targetOf(w delivery.Object) string {
 	if w.JobID+w.RunID == "" {
-		return "everything"
+		return "all runs, calls and jobs"
 	}
 	return w.JobID + w.RunID
 }

@@ -275,17 +275,13 @@ func TestHostileFilesAreBounded(t *testing.T) {
 			dir := t.TempDir()
 			start := time.Now()
 			_, err := parse([]byte(text), DefaultName, filepath.Join(dir, DefaultName), environment())
-			d := time.Since(start)
 			if err == nil && name != "comments" {
 				t.Error("accepted")
 			}
 			if err != nil && (!errors.Is(err, ErrConfig) || len(err.Error()) > 16<<10) {
 				t.Errorf("%.300v, %d bytes", err, len(err.Error()))
 			}
-			t.Logf("%v: %.120v", d, err)
-			if d > 30*time.Second { // 0.5 s, and a busy machine with -race
-				t.Errorf("took %v", d)
-			}
+			t.Logf("%v: %.120v", time.Since(start), err)
 		})
 	}
 }

@@ -3,6 +3,8 @@ package daemon
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net"
@@ -19,6 +21,7 @@ import (
 	"github.com/placet-dev/placet/event"
 	"github.com/placet-dev/placet/fault"
 	"github.com/placet-dev/placet/httpapi"
+	"github.com/placet-dev/placet/inbox"
 	"github.com/placet-dev/placet/internal/config"
 	"github.com/placet-dev/placet/internal/place"
 	"github.com/placet-dev/placet/job"
@@ -73,6 +76,7 @@ type daemon struct {
 	jobs   *job.Supervisor // nil: there are none
 	api    *httpapi.Server
 	mcp    *mcpserver.Server
+	inbox  *inbox.Inbox
 
 	channels   delivery.Channels
 	dispatcher *delivery.Dispatcher
@@ -119,7 +123,7 @@ func newDaemon(ctx context.Context, c Config, h Home, st *store.Store) (*daemon,
 	}
 	d.makeLoops()
 	d.makeDispatcher(hear)
-	if err := errors.Join(d.makeJobs(hear), d.makeAPI(home, hear), d.hold(ctx)); err != nil {
+	if err := errors.Join(d.makeJobs(hear), d.makeAPI(ctx, home, hear), d.hold(ctx)); err != nil {
 		d.hangUp()
 		return nil, err
 	}
@@ -313,7 +317,7 @@ func agentsOf(c *config.Config) (map[string]run.Agent, error) {
 
 func (d *daemon) listen() (err error) {
 	if d.tcp, err = net.Listen("tcp", d.c.Listen); err != nil {
-		return fault.New(fault.Conflict, "%s cannot be listened on.", d.c.Listen).Hint("Choose another address with --listen.").Because(err)
+		return fault.New(fault.Conflict, "%s cannot be listened on.", d.c.Listen).Hint("Choose another address, such as --listen 127.0.0.1:7421.").Because(err)
 	}
 	d.found = Started{Found: Found{URL: "http://" + d.tcp.Addr().String(), PID: os.Getpid()}, TokenFile: d.home.TokenFile()}
 	if d.unix, err = d.home.listenSocket(); err != nil {
@@ -325,7 +329,7 @@ func (d *daemon) listen() (err error) {
 	return nil
 }
 
-func (d *daemon) makeAPI(home token.Token, hear *late) (err error) {
+func (d *daemon) makeAPI(ctx context.Context, home token.Token, hear *late) (err error) {
 	d.api, err = httpapi.New(httpapi.Config{
 		Store: d.st, Calls: d.exec, Jobs: d.jobs, Tools: d.c.Conf.Tools, Channels: d.channels, Observer: hear, URL: d.found.URL, Hosts: d.hosts(), MayOwn: d.c.MayOwn,
 		Home: home.ID, Continue: d.work.resumeRun, Ready: d.ready, Log: d.c.Log,
@@ -336,6 +340,18 @@ func (d *daemon) makeAPI(home token.Token, hear *late) (err error) {
 	hear.to.Store(d.api)
 	d.mcp = mcpserver.New(mcpserver.Config{Door: d.doorOf, Version: d.c.Version, Log: d.c.Log})
 	d.api.Mount("/mcp", "mcp", d.mcp.Handler())
+	cookie, err := d.cookie(ctx)
+	if err != nil {
+		return err
+	}
+	d.inbox, err = inbox.New(inbox.Config{
+		Store: d.st, Door: func(t token.Token) inbox.Door { return d.api.As(t) }, Cookie: cookie, Log: d.c.Log,
+		MayOwn: func(t token.Token) bool { return d.c.MayOwn || t.ID == home.ID }, Unserved: d.work.unserved.why, Writes: d.writes.refusal,
+	})
+	if err != nil {
+		return err
+	}
+	d.api.Pages(d.inbox)
 	for _, p := range d.pulses {
 		d.api.Gauge("placet_loop_age_seconds", "How long ago a loop of the daemon came round.", map[string]string{"loop": p.name},
 			func() float64 { return p.age().Seconds() })
@@ -345,6 +361,19 @@ func (d *daemon) makeAPI(home token.Token, hear *late) (err error) {
 	d.api.Gauge("placet_work_unserved", "Approved calls and runs that this daemon could not carry out for a minute: tool or agent is missing.", nil,
 		func() float64 { return float64(d.work.unserved.count()) })
 	return nil
+}
+
+// cookie names the cookie of whoever signs in. Browsers hold cookies by host alone and not
+// by port: inboxes of two stores on one machine need two names, and those of one store one,
+// by whatever address each of them knows it. What was restored or copied from a store knows
+// none of its sign-ins, and takes another name.
+func (d *daemon) cookie(ctx context.Context) (string, error) {
+	id, epoch, err := d.st.Life(ctx)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%d", id, epoch))
+	return "placet-" + hex.EncodeToString(sum[:4]), nil
 }
 
 // doorOf is the API in this process, with the rights of who sent a request to /mcp.
@@ -379,8 +408,20 @@ func (d *daemon) sweep(ctx context.Context) error {
 	for {
 		n, err := d.exec.Sweep(ctx, sweepAtOnce)
 		if err != nil || n < sweepAtOnce {
-			return err
+			return errors.Join(err, d.sweepSignIns(ctx))
 		}
 		d.sweeping.beat() // there is much to do, and it gets on
+	}
+}
+
+// sweepSignIns deletes those that are over, so many at a time.
+func (d *daemon) sweepSignIns(ctx context.Context) error {
+	const some = 500
+	for {
+		n, err := token.SweepSignIns(ctx, d.st, some)
+		if err != nil || n < some {
+			return err
+		}
+		d.sweeping.beat()
 	}
 }

@@ -49,6 +49,9 @@ func HomeOf(p place.Place) (Home, error) {
 		if dir, err = filepath.EvalSymlinks(filepath.Dir(abs)); err == nil {
 			real = filepath.Join(dir, filepath.Base(abs))
 		}
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fault.New(fault.Invalid, "The folder %s does not exist.", filepath.Dir(abs)).Hint("Make the folder first: mkdir -p %s.", filepath.Dir(abs)).Because(err)
+		}
 	}
 	return Home{store: real, begin: real + "."}, err
 }

@@ -83,7 +83,7 @@ func (d *daemon) putDown(server *http.Server, endDeliveries func(context.Context
 		d.c.Log.Warn("what was under way has not ended in time; it is left as it stands, to be found", "drain", d.c.Drain)
 	})
 	var all sync.WaitGroup
-	for _, end := range []func(context.Context) error{endDeliveries, d.api.Shutdown, d.mcp.Shutdown, d.work.stop, d.runs.Wait, d.exec.Wait} {
+	for _, end := range []func(context.Context) error{endDeliveries, d.api.Shutdown, d.mcp.Shutdown, d.inbox.Shutdown, d.work.stop, d.runs.Wait, d.exec.Wait} {
 		all.Go(func() {
 			if end(ctx) != nil {
 				left()

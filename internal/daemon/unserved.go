@@ -20,6 +20,7 @@ type unserved struct {
 
 type waiting struct {
 	since time.Time
+	why   string
 	seen  bool // in the present pass
 	told  bool
 }
@@ -37,7 +38,7 @@ func (u *unserved) note(id, why, hint string) {
 		w = &waiting{since: u.now()}
 		u.work[id] = w
 	}
-	w.seen = true
+	w.seen, w.why = true, why
 	if !w.told && u.now().Sub(w.since) >= call.ServedWithin {
 		w.told = true
 		u.log.Warn("approved work waits: "+why, "id", id, "do", hint)
@@ -54,6 +55,16 @@ func (u *unserved) passed() {
 		}
 		w.seen = false
 	}
+}
+
+// why says why the work of that call or run waits, once it has for long; empty: it does not.
+func (u *unserved) why(id string) string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if w := u.work[id]; w != nil && w.told {
+		return w.why
+	}
+	return ""
 }
 
 // count is how much has waited for long.

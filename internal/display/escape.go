@@ -41,44 +41,93 @@ const (
 	quoted                // inside the quotes of a JSON value shown to people: \u{202e}, and \" and \\
 	machines              // JSON: \u202e
 	foreign               // JSON of bytes that were none: no three of them are half of a surrogate pair
+	written               // JSON as it is written: its own escapes stay, and what else cannot be seen is written as one
 )
 
-func (st style) forMachines() bool { return st == machines || st == foreign }
+func (st style) forMachines() bool { return st == machines || st == foreign || st == written }
+
+// How a character is shown.
+type shownAs int
+
+const (
+	asItself shownAs = iota
+	asSign           // a control, a quote or a backslash: see writeASCII
+	asRune           // the escape of a character
+	asMark           // the same, of a mark that stands on nothing or on a pile of them
+	asHalf           // the same, of half a surrogate pair
+	asByte           // the escape of a byte that belongs to no character
+)
+
+// keeper walks through a text and says how each of its characters is shown.
+type keeper struct {
+	st    style
+	marks int // that stand on the character shown last
+}
+
+// A mark at the very start, or behind an escape, would sit on what we wrote ourselves.
+func newKeeper(st style) keeper { return keeper{st: st, marks: maxMarks} }
+
+// next is the character at the start of s, its bytes and how it is shown.
+func (k *keeper) next(s string) (r rune, n int, how shownAs) {
+	r, n = utf8.DecodeRuneInString(s)
+	marks := k.marks
+	k.marks = maxMarks
+	half, isHalf := halfPair(s)
+	switch {
+	case isHalf && k.st != foreign:
+		return half, halfLen, asHalf
+	case r == utf8.RuneError && n == 1:
+		return rune(s[0]), 1, asByte
+	case unicode.Is(unicode.M, r) && !Hidden(r):
+		if k.marks = marks + 1; k.marks > maxMarks && !k.st.forMachines() {
+			return r, n, asMark
+		}
+		return r, n, asItself
+	case k.st == written && (r == '\\' || r == '"'):
+		k.marks = 0
+		return r, n, asItself
+	case r == '\\' || r == '"' || r < 0x20:
+		if r >= 0x20 && !k.spelled(s) {
+			k.marks = 0
+		}
+		return r, n, asSign
+	case Hidden(r):
+		return r, n, asRune
+	}
+	k.marks = 0
+	return r, n, asItself
+}
+
+// spelled reports whether the sign at the start of s is shown as its number.
+func (k *keeper) spelled(s string) bool {
+	return k.st == people && s[0] == '\\' && len(s) > 1 && readsAsEscape(s[1:])
+}
+
+// write shows the character at the start of s as next said.
+func (k *keeper) write(b *strings.Builder, s string, r rune, n int, how shownAs) {
+	switch how {
+	case asItself:
+		b.WriteString(s[:n])
+	case asSign:
+		k.writeASCII(b, s)
+	case asByte:
+		writeByte(b, s[0], k.st)
+	default:
+		writeRune(b, r, k.st)
+	}
+}
 
 func escapeTo(b *strings.Builder, s string, st style) {
-	marks := maxMarks // a mark at the very start would sit on what we wrote before it
+	k := newKeeper(st)
 	for i := 0; i < len(s); {
-		r, n := utf8.DecodeRuneInString(s[i:])
-		half, isHalf := halfPair(s[i:])
-		switch {
-		case isHalf && st != foreign:
-			writeRune(b, half, st)
-			n, marks = len("\xed\xa0\x80"), maxMarks
-		case r == utf8.RuneError && n == 1:
-			writeByte(b, s[i], st)
-			marks = maxMarks
-		case unicode.Is(unicode.M, r) && !Hidden(r):
-			if marks++; marks > maxMarks && !st.forMachines() {
-				writeRune(b, r, st)
-			} else {
-				b.WriteString(s[i : i+n])
-			}
-		case r == '\\' || r == '"' || r < 0x20:
-			writeASCII(b, s[i:], st)
-			marks = 0
-		case Hidden(r):
-			writeRune(b, r, st)
-			marks = maxMarks
-		default:
-			b.WriteString(s[i : i+n])
-			marks = 0
-		}
+		r, n, how := k.next(s[i:])
+		k.write(b, s[i:], r, n, how)
 		i += n
 	}
 }
 
 // writeASCII writes the character at the start of s that means something in an escape.
-func writeASCII(b *strings.Builder, s string, st style) {
+func (k *keeper) writeASCII(b *strings.Builder, s string) {
 	c := s[0]
 	switch {
 	case c == '\n':
@@ -88,11 +137,11 @@ func writeASCII(b *strings.Builder, s string, st style) {
 	case c == '\t':
 		b.WriteString(`\t`)
 	case c < 0x20:
-		writeRune(b, rune(c), st)
-	case st != people:
+		writeRune(b, rune(c), k.st)
+	case k.st != people:
 		b.WriteByte('\\')
 		b.WriteByte(c)
-	case c == '\\' && len(s) > 1 && readsAsEscape(s[1:]):
+	case k.spelled(s):
 		b.WriteString(`\u{5c}`)
 	default:
 		b.WriteByte(c)

@@ -190,6 +190,9 @@ func replace(s string, secrets []string) string {
 	return s
 }
 
+// Hides reports whether whatever stands under a name, at the top of a document, is hidden.
+func (m *Mask) Hides(name string) bool { return m.secret(name) || m != nil && m.marks.all }
+
 func (m *Mask) secret(name string) bool {
 	return SecretName(name) || m != nil && m.marks.has(name)
 }
@@ -221,14 +224,24 @@ func (m *Mask) Brief(doc []byte) string {
 
 // tree is the masked document.
 func (m *Mask) tree(doc []byte) value {
+	_, shown := m.both(doc)
+	return shown
+}
+
+// both is a document as it is and as it is shown: the same, but for secrets and for
+// strings that are JSON with secrets in it. What is no JSON is one string.
+func (m *Mask) both(doc []byte) (real, shown value) {
 	v, err := parse(doc)
-	if err != nil {
-		return value{kind: '"', text: m.Text(string(doc)), foreign: true}
+	switch {
+	case err != nil:
+		real = value{kind: '"', text: string(doc), foreign: true}
+		shown = real
+		shown.text = m.Text(real.text)
+		return real, shown
+	case m != nil && m.marks.all:
+		return v, aSecret
 	}
-	if m != nil && m.marks.all {
-		return value{kind: '"', text: Masked}
-	}
-	return m.apply(v, 0)
+	return v, m.apply(v, 0)
 }
 
 // apply masks by name. nested counts JSON inside strings.
@@ -245,7 +258,7 @@ func (m *Mask) apply(v value, nested int) value {
 	out := value{kind: v.kind, members: make([]member, len(v.members))}
 	for i, c := range v.members {
 		if v.kind == '{' && m.secret(c.key) && c.val.text != "null" {
-			c.val = value{kind: '"', text: Masked}
+			c.val = aSecret
 		} else {
 			c.val = m.apply(c.val, nested)
 		}

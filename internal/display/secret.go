@@ -232,7 +232,7 @@ func (m *Mask) schema(s value, secret bool) value {
 		case c.key == "properties" || c.key == "$defs" || c.key == "definitions" || c.key == "patternProperties":
 			c.val = m.named(c.val)
 		case secret && (c.key == "default" || c.key == "const" || c.key == "enum" || c.key == "examples"):
-			c.val = value{kind: '"', text: Masked}
+			c.val = aSecret
 		case c.key == "default" || c.key == "const" || c.key == "enum" || c.key == "examples":
 			c.val = m.apply(c.val, 0)
 		default:

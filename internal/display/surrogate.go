@@ -12,6 +12,9 @@ import (
 // and which Go's decoder replaces. What is stored is shown, so it is kept: as the three
 // bytes that UTF-8 would have for it if it had any.
 
+// halfLen is how many bytes half a pair has.
+const halfLen = len("\xed\xa0\x80")
+
 // halfPair is the half of a pair that s begins with.
 func halfPair(s string) (half rune, ok bool) {
 	if len(s) < 3 || s[0] != 0xed || s[1] < 0xa0 || s[1] > 0xbf || s[2] < 0x80 || s[2] > 0xbf {

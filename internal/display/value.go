@@ -19,7 +19,11 @@ type value struct {
 	text    string // of a string, with halves of surrogate pairs as [halfPair] knows them; a literal as written
 	members []member
 	foreign bool // text is a document that is no JSON
+	hidden  bool // it stands for a secret, and text is Masked
 }
+
+// aSecret stands for a secret.
+var aSecret = value{kind: '"', text: Masked, hidden: true}
 
 type member struct {
 	key string // of an object

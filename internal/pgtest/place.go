@@ -26,9 +26,6 @@ type place struct {
 
 // newPlace makes a folder below parent, and removes those whose owners died.
 func newPlace(parent string) (*place, error) {
-	if parent == "" {
-		parent = reachable()
-	}
 	sweep(parent)
 	for {
 		lock, err := os.CreateTemp(parent, placePrefix+"*"+lockSuffix)

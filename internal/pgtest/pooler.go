@@ -50,7 +50,7 @@ func bouncer() (string, error) {
 }
 
 func startPooler(tb testing.TB, bin string, s *Server) (at string, err error) {
-	place, err := newPlace("")
+	place, err := newPlace(reachable())
 	if err != nil {
 		return "", err
 	}
@@ -110,6 +110,8 @@ func poolerConfig(s *Server, port int, self string) string {
 		"admin_users = postgres",
 		"pool_mode = transaction",
 		"max_client_conn = 200",
+		// For how long it believes that a server is down which has come back: 15 s by default.
+		"server_login_retry = 0.1",
 		// Any other parameter that a client sends at its start is refused, as a
 		// pgbouncer that was set up without us in mind does.
 		"ignore_startup_parameters = extra_float_digits",

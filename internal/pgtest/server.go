@@ -34,7 +34,8 @@ type Options struct {
 	// Config holds lines for postgresql.conf.
 	Config []string
 	// Dir is the folder below which the server keeps its files. Where we are root,
-	// the user postgres has to be able to reach it. Default: the temporary folder.
+	// the user postgres has to be able to reach it. Default: the temporary folder, and
+	// memory where there is room and the server is not durable.
 	Dir string
 }
 
@@ -49,6 +50,17 @@ type Server struct {
 	process *process // nil: never started, or stopped
 }
 
+// parent is where the server's folder comes to lie.
+func (o Options) parent() string {
+	switch {
+	case o.Dir != "":
+		return o.Dir
+	case !o.Durable && memory() != "":
+		return memory()
+	}
+	return reachable()
+}
+
 // ErrNotOurs is what [Server.Restart] and its like say about a server that was
 // started elsewhere.
 var ErrNotOurs = errors.New("this PostgreSQL server was not started by pgtest.Start here, so it is not stopped or changed here either")
@@ -60,7 +72,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	place, err := newPlace(o.Dir)
+	place, err := newPlace(o.parent())
 	if err != nil {
 		return nil, err
 	}
@@ -101,6 +113,7 @@ func settings(o Options) []string {
 		"shared_buffers = 64MB",
 		"max_locks_per_transaction = 256", // many schemas with many tables each
 		"timezone = 'UTC'",
+		"dynamic_shared_memory_type = mmap", // its files go with the folder, also where the server was killed
 	}
 	if !o.Durable {
 		// synchronous_commit stays on: what was acknowledged has reached the
@@ -379,7 +392,7 @@ func (s *Server) Stop() error {
 	return err
 }
 
-// Config adds lines to postgresql.conf and returns when new connections see them.
+// Config adds lines to postgresql.conf and returns when they are in force for new connections.
 // What takes a restart is in force after [Server.Restart]; a server that is down
 // has them when it starts.
 func (s *Server) Config(ctx context.Context, lines ...string) error {
@@ -398,8 +411,11 @@ func (s *Server) Config(ctx context.Context, lines ...string) error {
 	defer ticker.Stop()
 	for {
 		now, err := s.loaded(ctx)
-		if err != nil || now.After(before) {
+		if err != nil {
 			return err
+		}
+		if now.After(before) {
+			return s.heeded(ctx)
 		}
 		select {
 		case <-ctx.Done():
@@ -407,6 +423,16 @@ func (s *Server) Config(ctx context.Context, lines ...string) error {
 		case <-ticker.C:
 		}
 	}
+}
+
+// heeded returns when the checkpointer has read the settings, too. It was told with the
+// others, and looks before it does what it is asked for. It is who says to all commits whether
+// there are standbys to wait for, whatever their own settings are.
+func (s *Server) heeded(ctx context.Context) error {
+	return s.admin(ctx, "postgres", func(c *pgx.Conn) error {
+		_, err := c.Exec(ctx, "CHECKPOINT")
+		return err
+	})
 }
 
 func (s *Server) reload() {

@@ -1,6 +1,7 @@
-// Package source reads out of their source what our state machines are made of:
-// their commands and the values of their statuses. Tables of them, in tests and
-// in docs/states.md, are held against it, so that none can miss a row.
+// Package source reads our own source: what our state machines are made of, their
+// commands and the values of their statuses, against which tables of them, in tests and
+// in docs/states.md, are held, so that none can miss a row; and, of the whole module,
+// what each package imports, and what the result of a test that builds it depends on.
 package source
 
 import (

@@ -67,3 +67,46 @@ func TestReadsCommandsAndValues(t *testing.T) {
 		t.Error("a source that is not Go was read")
 	}
 }
+
+// What a test builds is what its result depends on: go test has to see that it changed.
+func TestModule(t *testing.T) {
+	dir := t.TempDir()
+	for name, s := range map[string]string{
+		"go.mod": "module example.com/m\n", "a.go": "package m\nimport (\n\"os\"\n_ \"example.com/m/b\"\n)\n", "a_test.go": "package m\nimport \"testing\"\n",
+		"b/b.go": "package b\n", "b/b_windows.go": "package b\nimport \"net\"\n", "_x/x.go": "not Go", ".y/y.go": "not Go", "c/go.mod": "module other\n", "c/c.go": "not Go", "b/deep/text.md": "text",
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(s), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := source.Imports(dir)
+	want := map[string][]string{"": {"example.com/m/b", "os"}, "b": {"net"}}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	t.Chdir(filepath.Join(dir, "b", "deep"))
+	if err := source.Depend(); err != nil {
+		t.Error(err)
+	}
+	if root, err := source.Root(); err != nil || !sameFile(t, root, dir) {
+		t.Errorf("%s, %v", root, err)
+	}
+	t.Chdir(t.TempDir())
+	if err := source.Depend(); err == nil {
+		t.Error("there is no module here")
+	}
+}
+
+func sameFile(t *testing.T, a, b string) bool {
+	t.Helper()
+	fa, erra := os.Stat(a)
+	fb, errb := os.Stat(b)
+	if erra != nil || errb != nil {
+		t.Fatal(erra, errb)
+	}
+	return os.SameFile(fa, fb)
+}

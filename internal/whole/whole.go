@@ -4,7 +4,8 @@
 //
 // In these words an event's seq is its place among all events, a delivery's seq is that
 // of its event, and a counter has one row. What a backend keeps for itself alone (the
-// row meta, slots of counters, an order that is given later) is not in the tables.
+// row meta, slots of counters, an order that is given later) is not in the tables, nor are
+// sign-ins.
 package whole
 
 import (
@@ -229,7 +230,11 @@ func (g *Group) Refer(table, to string) {
 	}
 }
 
-// Keep takes a table that only one backend has out of the list. columns, separated by blanks,
+// SignInKnown are the columns of the sign-ins. None is copied: the copy is another life, in
+// which they would be void.
+const SignInKnown = `key space token_id data created_at expires_at epoch`
+
+// Keep takes a table that is not copied out of the list. columns, separated by blanks,
 // are those that are known: another one would be lost.
 func (g *Group) Keep(name, columns string) error {
 	i := slices.IndexFunc(g.Tables, func(t Table) bool { return t.Name == name })

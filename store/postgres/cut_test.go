@@ -153,13 +153,10 @@ func TestCutStart(t *testing.T) {
 // became of it, and is told that nobody knows: its transaction is still there.
 func TestSilentCommit(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("it waits for answers that do not come")
-	}
 	url := pgtest.Schema(t)
 	direct := open(t, url, postgres.Options{})
 	proxy := pgtest.NewProxy(t, url)
-	s := open(t, proxy.URL(url), postgres.Options{})
+	s := open(t, proxy.URL(url), postgres.Options{Hooks: impatient()})
 	struck := proxy.DropCommit()
 	name, err := put(patient(t), s)
 	if !errors.Is(err, txn.ErrUnknown) {

@@ -12,6 +12,13 @@ const hasTag = `EXISTS (SELECT 1 FROM json_array_elements_text(
 	CASE WHEN json_typeof(convert_from(spec, 'UTF8')::json -> 'tags') = 'array' THEN convert_from(spec, 'UTF8')::json -> 'tags' ELSE '[]' END) AS t(tag)
 	WHERE tag = ?)`
 
+// holds takes each byte for a letter of LATIN1, which every byte but NUL is: what is stored
+// need not be text. NULs, looked for by LIKE since that is quickest, are taken for blanks, by
+// way of a form in which all bytes that are no letters, and backslashes too, are written as \nnn.
+const holds = `strpos(lower(convert_from(CASE WHEN {} NOT LIKE decode('250025', 'hex') THEN {}
+	ELSE decode(replace(replace(encode({}, 'escape'), chr(92) || chr(92), chr(92) || '134'), chr(92) || '000', ' '), 'escape') END, 'LATIN1') COLLATE "C"),
+	convert_from(?, 'LATIN1')) > 0`
+
 // nextTargets enters the index anew for each target, so that what else waits for one
 // is stepped over.
 const nextTargets = `WITH RECURSIVE walk AS (
@@ -21,13 +28,31 @@ const nextTargets = `WITH RECURSIVE walk AS (
 		SELECT target_id, due_at FROM delivery WHERE due_at IS NOT NULL AND pushed = 1 AND target_id > walk.target_id ORDER BY target_id, due_at LIMIT 1) AS n
 ) SELECT target_id, due_at FROM walk LIMIT ?`
 
-var (
-	viewDialect   = sqlrows.Dialect{OwnPos: true, HasTag: hasTag, NextTargets: nextTargets}
-	updateDialect = sqlrows.Dialect{
-		OwnPos: true, HasTag: hasTag, NextTargets: nextTargets,
-		Locking: ` FOR NO KEY UPDATE`, Claiming: ` FOR NO KEY UPDATE SKIP LOCKED`,
-	}
+// sorts goes from one sort to the next in the index, and counts each there. Those of a long
+// kind are not in it.
+const (
+	waits = `status = 'pending' AND open = 1 AND octet_length(kind) <= 200 AND space = ?1`
+	sorts = `WITH RECURSIVE sort AS (
+	(SELECT type, owner_kind, kind, tool FROM decision WHERE ` + waits + ` ORDER BY type, owner_kind, kind, tool LIMIT 1)
+	UNION ALL
+	SELECT n.* FROM sort, LATERAL (SELECT d.type, d.owner_kind, d.kind, d.tool FROM decision AS d WHERE ` + waits + `
+		AND (d.type, d.owner_kind, d.kind, d.tool) > (sort.type, sort.owner_kind, sort.kind, sort.tool) ORDER BY d.type, d.owner_kind, d.kind, d.tool LIMIT 1) AS n
+) SELECT type, owner_kind, kind, tool, (SELECT count(*) FROM decision AS d WHERE ` + waits + `
+	AND d.type = sort.type AND d.owner_kind = sort.owner_kind AND d.kind = sort.kind AND d.tool = sort.tool) FROM sort
+UNION ALL
+SELECT type, owner_kind, kind, tool, count(*) FROM decision WHERE status = 'pending' AND open = 1 AND octet_length(kind) > 200 AND space = ?1
+GROUP BY type, owner_kind, kind, tool`
 )
+
+var (
+	viewDialect   = sqlrows.Dialect{OwnPos: true, HasTag: hasTag, Holds: holds, NextTargets: nextTargets, Sorts: sorts}
+	updateDialect = locking(viewDialect)
+)
+
+func locking(d sqlrows.Dialect) sqlrows.Dialect {
+	d.Locking, d.Claiming = ` FOR NO KEY UPDATE`, ` FOR NO KEY UPDATE SKIP LOCKED`
+	return d
+}
 
 // text is a statement as it is prepared: of package sqlrows, in PostgreSQL's words.
 type text struct {
@@ -68,6 +93,8 @@ var words = strings.NewReplacer(
 	` INDEXED BY delivery_lane`, ``,
 	` INDEXED BY delivery_age`, ``,
 	` CROSS JOIN `, ` JOIN `,
+	`instr(`, `strpos(`,
+	`queue_at`, `coalesce(expires_at, 9223372036854775807)`,
 )
 
 // translate numbers the arguments, and drops the signs by which SQLite's plans are led.

@@ -121,9 +121,17 @@ func connOf(raw *pgx.Conn) *conn {
 
 func (e *engine) isClosed() bool { return e.ctx.Err() != nil }
 
+// updateLimit bounds one statement that writes.
+func (e *engine) updateLimit() time.Duration {
+	if e.o.Hooks.UpdateLimit > 0 {
+		return e.o.Hooks.UpdateLimit
+	}
+	return updateLimit
+}
+
 // settings are what a session is told, or a transaction behind a pooler.
 func (e *engine) settings(c *conn) []any {
-	return []any{e.where.searchPath(), millis(e.o.BusyTimeout), millis(updateLimit), millis(idleLimit), c.durable()}
+	return []any{e.where.searchPath(), millis(e.o.BusyTimeout), millis(e.updateLimit()), millis(idleLimit), c.durable()}
 }
 
 func decimal(n int64) string { return strconv.FormatInt(n, 10) }

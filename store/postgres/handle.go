@@ -213,7 +213,7 @@ func (h *handle) afterLock(r sqlrows.Row) error {
 
 func (h *handle) patience() time.Duration {
 	if h.writes {
-		return updateLimit + answerLimit
+		return h.e.updateLimit() + answerLimit
 	}
 	return viewLimit + answerLimit
 }
@@ -284,6 +284,12 @@ func (h *handle) Latest() time.Time {
 func (h *handle) Epoch() int64 {
 	_ = h.open()
 	return h.meta.epoch
+}
+
+// StoreID is the store's id; empty where Epoch is 0.
+func (h *handle) StoreID() string {
+	_ = h.open()
+	return h.meta.store
 }
 
 // RestoredTo is the moment to which the store last went back in time; zero if it never did.

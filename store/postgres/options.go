@@ -40,6 +40,8 @@ type Hooks struct {
 	Strict bool
 	// LateLock hears of a lock that is taken once the clock was read (design §4, rule 8).
 	LateLock func(sql string)
+	// UpdateLimit bounds one statement that writes. 0: 30 s.
+	UpdateLimit time.Duration
 	// Quiet: nothing is sent to other processes; they have to look.
 	Quiet bool
 	// Blind: nobody looks for what others commit; only what they tell is heard.

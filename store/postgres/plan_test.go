@@ -33,13 +33,27 @@ func TestPlans(t *testing.T) {
 	c := fill(t, url)
 	sql := sqlrows.Frequent()
 	delete(sql, "how many jobs there are") // they are counted, all of them
+	sql["how many of each sort wait"] = sorts
+	through := map[string][]string{
+		"how many of each sort wait": {"Index Only Scan using decision_sorts", "decision_sorts_long"},
+		"what was decided":           {"decision_settled"},
+	}
 	for _, name := range slices.Sorted(maps.Keys(sql)) {
 		for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {
 			plan := explain(t, c, mode, sql[name])
-			for _, table := range []string{"call", "decision", "event", "run", "delivery", "job", "idempotency"} {
+			for _, table := range []string{"call", "decision", "event", "run", "delivery", "job", "idempotency", "sign_in"} {
 				if regexp.MustCompile(`Seq Scan on ` + table + `\b`).MatchString(plan) {
 					t.Errorf("%s (%s) walks through the table %s:\n%s\n%s", name, mode, table, sql[name], plan)
 				}
+			}
+			for _, index := range through[name] {
+				if !strings.Contains(plan, index) {
+					t.Errorf("%s (%s) does not use %s:\n%s", name, mode, index, plan)
+				}
+			}
+			inOrder := strings.HasPrefix(name, "a page of the queue") || name == "what was decided" || name == "what was approved last"
+			if inOrder && (!strings.Contains(plan, "Index Scan") || strings.Contains(plan, "Sort")) {
+				t.Errorf("%s (%s) is not in the order of an index:\n%s", name, mode, plan)
 			}
 		}
 	}
@@ -116,12 +130,14 @@ func fill(t *testing.T, url string) *pgx.Conn {
 			"id": "apr_%d", "type": "approval", "owner_kind": "call", "owner_id": "cal_%d", "status": "consumed", "choice": "approve", "decided_by": "a",
 			"decided_at": 1, "settled_at": 1, "consumed_at": 1,
 		}},
+		{"decision", filled / 20, map[string]any{"id": "apr_w%d", "type": "approval", "owner_kind": "call", "owner_id": "cal_w%d", "status": "pending", "tool": "refund"}},
 		{"event", filled, map[string]any{"seq": "%d", "pos": "%d", "stream": "call:cal_%d"}},
 		{"wake_target", 50, map[string]any{"id": "tgt_%d", "kind": "webhook"}},
 		{"delivery", filled, map[string]any{
 			"id": "dlv_%d", "target_id": "tgt_1", "seq": "%d", "stream": "call:cal_%d", "status": "delivered", "ended_at": 1, "fence": 0, "asks": 0,
 		}},
 		{"idempotency", filled, map[string]any{"key": "k%d"}},
+		{"sign_in", filled, map[string]any{"key": "k%d", "token_id": "tok_%d", "expires_at": "%d", "epoch": 100}},
 	} {
 		must(t, c, `INSERT INTO `+of.table+` SELECT r.* FROM generate_series(1, $2::int) AS n,
 			LATERAL jsonb_populate_record(NULL::`+of.table+`, CAST(replace($1, '%d', CAST(n AS text)) AS jsonb)) AS r`, record(t, c, of.table, of.own), of.rows)

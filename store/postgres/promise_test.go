@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/placet-dev/placet/internal/pgtest"
 	"github.com/placet-dev/placet/store/postgres"
 	"github.com/placet-dev/placet/txn"
@@ -67,7 +69,7 @@ func TestTakeoverBehindPooler(t *testing.T) {
 	if err := srv.Start(p.ctx); err != nil {
 		t.Fatal(err)
 	}
-	run(t, console, "RESUME")
+	goOn(t, console, pooled)
 	if _, err := p.Resume(p.ctx, granted.ApprovalID, nil); err != nil {
 		t.Fatalf("the first time: %v", err)
 	}
@@ -80,13 +82,34 @@ func TestTakeoverBehindPooler(t *testing.T) {
 		t.Fatal(err)
 	}
 	run(t, rawSQL(t, direct), "SELECT pg_promote()")
-	run(t, console, "RESUME")
+	goOn(t, console, pooled)
 	_, err := p.Resume(p.ctx, granted.ApprovalID, nil)
 	if !errors.Is(err, txn.ErrRestored) {
 		t.Errorf("after the takeover: %v", err)
 	}
 	if n := p.times(granted.CallID); n != 1 {
 		t.Errorf("the tool ran %d times", n)
+	}
+}
+
+// goOn lets a pooler serve again, and waits until it does: it refuses everybody for a while
+// after each time that its server was not there.
+func goOn(t testing.TB, console *pgx.Conn, pooled string) {
+	t.Helper()
+	run(t, console, "RESUME")
+	for ctx := patient(t); ; {
+		c, err := pgx.Connect(ctx, pooled)
+		if err == nil {
+			err = errors.Join(c.Ping(ctx), c.Close(ctx))
+		}
+		if err == nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("the pooler does not serve again: %v", err)
+		case <-time.After(20 * time.Millisecond):
+		}
 	}
 }
 
@@ -138,7 +161,7 @@ func TestStatisticsReset(t *testing.T) {
 	if err := srv.Config(ctx, "synchronous_standby_names = 'nobody'"); err != nil {
 		t.Fatal(err)
 	}
-	s := open(t, at, postgres.Options{Conns: 1})
+	s := open(t, at, postgres.Options{Conns: 1, Hooks: impatient()})
 	if _, err := there(ctx, s, "tok_none"); err != nil { // so that a connection is there
 		t.Fatal(err)
 	}
@@ -241,13 +264,10 @@ func TestQueuedLock(t *testing.T) {
 	began := time.Now()
 	err = postgres.AcceptRestore(ctx, at)
 	t.Logf("accept-restore: %v after %s", err, time.Since(began))
-	if took := time.Since(began); took > 15*time.Second {
-		t.Errorf("accept-restore waited %s", took)
+	if err == nil { // it came back while the dump still holds its lock
+		t.Error("accept-restore was done under another's lock")
 	}
-	began = time.Now()
-	_, err = there(ctx, s, name)
-	t.Logf("a read afterwards: %v after %s", err, time.Since(began))
-	if err != nil {
+	if _, err := there(ctx, s, name); err != nil {
 		t.Errorf("a read, once accept-restore has given up: %v", err)
 	}
 	commit(t, tx)
@@ -282,7 +302,7 @@ func TestSyncStandbyGone(t *testing.T) {
 	srv := server(t)
 	at := srv.URL("postgres")
 	ctx := patient(t)
-	p := openShop(t, open(t, at, postgres.Options{Conns: 3}))
+	p := openShop(t, open(t, at, postgres.Options{Conns: 3, Hooks: impatient()}))
 	granted := p.mustGrant()
 	if err := srv.Config(ctx, "synchronous_standby_names = 'nobody'"); err != nil {
 		t.Fatal(err)

@@ -27,10 +27,12 @@ const (
 	whereSQL = `SELECT (SELECT system_identifier::text FROM pg_control_system()),
 		CASE WHEN pg_is_in_recovery() THEN 0 ELSE ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::bigint END`
 	// Every statement finds its rows by an index, whatever its arguments: planning it anew for them
-	// took longer than running it.
+	// took longer than running it. Nor is it worth compiling: the plan of a page of many has a high
+	// cost, since it is not known to end soon.
 	setupSQL = `SELECT set_config('search_path', ?, false), set_config('lock_timeout', ?, false),
 		set_config('statement_timeout', ?, false), set_config('idle_in_transaction_session_timeout', ?, false),
-		set_config('client_min_messages', 'warning', false), set_config('plan_cache_mode', 'force_generic_plan', false), set_config('synchronous_commit', ?, false)`
+		set_config('client_min_messages', 'warning', false), set_config('plan_cache_mode', 'force_generic_plan', false),
+		set_config('jit', 'off', false), set_config('synchronous_commit', ?, false)`
 )
 
 // setUp learns what a new connection leads to, and tells its session what it is for.

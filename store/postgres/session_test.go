@@ -22,7 +22,7 @@ func TestSessionSettings(t *testing.T) {
 	}
 	for _, s := range []string{
 		"synchronous_commit = off", "statement_timeout = 1000", "lock_timeout = 1", "default_transaction_isolation = serializable",
-		"default_transaction_read_only = on", "search_path = nowhere", "client_min_messages = debug1", "row_security = off",
+		"default_transaction_read_only = on", "search_path = nowhere", "client_min_messages = debug1", "row_security = off", "jit = on",
 	} {
 		must(t, c, "ALTER DATABASE "+name+" SET "+s)
 	}
@@ -44,6 +44,7 @@ func TestSessionSettings(t *testing.T) {
 	for name, want := range map[string]string{
 		"synchronous_commit": "on", "statement_timeout": "30s", "lock_timeout": "1234ms", "idle_in_transaction_session_timeout": "30s",
 		"transaction_isolation": "read committed", "transaction_read_only": "off", "search_path": quoted(defaultSchema), "client_min_messages": "warning",
+		"plan_cache_mode": "force_generic_plan", "jit": "off",
 	} {
 		var got string
 		if err := s.run("SELECT current_setting(?)", []any{name}, func(r sqlrows.Row) error { got = r.Str(0); return nil }); err != nil || got != want {

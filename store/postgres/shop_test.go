@@ -48,6 +48,9 @@ func open(t testing.TB, url string, o postgres.Options) *store.Store {
 	return s
 }
 
+// impatient waits only a moment for answers that do not come.
+func impatient() *postgres.Hooks { return &postgres.Hooks{UpdateLimit: 5 * time.Second} }
+
 // shop is the real engine over one handle, with a tool that counts how often it ran.
 type shop struct {
 	testing.TB

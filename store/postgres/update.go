@@ -182,7 +182,7 @@ func (h *handle) commit() error {
 		return h.loseAnswer()
 	}
 	h.c.warned = nil
-	err = h.c.flush(updateLimit + answerLimit)
+	err = h.c.flush(h.e.updateLimit() + answerLimit)
 	switch {
 	case err != nil:
 		return h.settle(err)

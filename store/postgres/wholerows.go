@@ -48,7 +48,7 @@ func (s *wholeSide) readTables() error {
 	if err != nil {
 		return told(err)
 	}
-	err = errors.Join(g.Keep("meta", metaKnown), g.Keep("event_order", orderKnown), g.Drop("event", "pos"), g.Drop("counter", "slot"), g.Sound())
+	err = errors.Join(g.Keep("meta", metaKnown), g.Keep("event_order", orderKnown), g.Keep("sign_in", whole.SignInKnown), g.Drop("event", "pos"), g.Drop("counter", "slot"), g.Sound())
 	if err != nil {
 		return whole.Odd(s.at.String(), err)
 	}

@@ -40,6 +40,9 @@ type handle struct {
 // closure. UTC, whole microseconds, never earlier than a commit this process saw.
 func (h *handle) Now() time.Time { return h.now }
 
+// StoreID is the store's id.
+func (h *handle) StoreID() string { return h.meta.store }
+
 // epoch is which life of the store this is.
 func (h *handle) Epoch() int64 { return h.meta.epoch }
 

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"testing/fstest"
 	"time"
 )
 
@@ -195,4 +197,33 @@ func checkBackup(t *testing.T, path string, fi os.FileInfo) {
 	if err := old.close(); err != nil {
 		t.Error(err)
 	}
+}
+
+// upTo are the first n migrations.
+func upTo(t *testing.T, n int) fs.FS {
+	t.Helper()
+	steps := fstest.MapFS{}
+	for _, name := range migrationNames(t)[:n] {
+		sql, err := fs.ReadFile(migrations(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		steps[name] = &fstest.MapFile{Data: sql}
+	}
+	return steps
+}
+
+// newestBackup is how the name ends of what is kept before the last migration.
+func newestBackup(t *testing.T) string {
+	t.Helper()
+	return fmt.Sprintf(".before-%d", len(migrationNames(t)))
+}
+
+func migrationNames(t *testing.T) []string {
+	t.Helper()
+	names, err := fs.Glob(migrations(), "*.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
 }

@@ -55,12 +55,28 @@ func TestPlans(t *testing.T) {
 		"a target's deliveries":           "delivery_of",
 		"a stream's deliveries":           "(stream=? sqlite_autoindex_delivery_2 (seq=?",
 		"attempts":                        "PRIMARY (id=?",
+		"a stream's last events":          "(stream=? tombstone",
+		"the last events of all":          "PRIMARY tombstone",
 		"events of deliveries":            "event USING INTEGER PRIMARY tombstone",
 		"deliveries that change alike":    "(id=?",
 		"a job's attempts to delete":      "(stream=? (seq=? (delivery_id=?",
 		"a job's deliveries to delete":    "(stream=? (seq=?",
 		"a job's events to delete":        "(stream=? (rowid=?",
 		"a job's targets to delete":       "wake_target_of",
+		"a page of the queue, the first":  "decision_queue (space=?)",
+		"a page of the queue, the last":   "decision_queue (space=?)",
+		"a page of the queue, the next":   "decision_queue (queue_at,id)>(?,?)",
+		"a page of the queue, one before": "decision_queue (queue_at,id)<(?,?)",
+		"what of the queue is picked":     "decision_queue (queue_at,id)>(?,?)",
+		"a page of the queue, a piece":    "decision_queue (queue_at,id)>(?,?) (queue_at,id)<(?,?)",
+		"sizes in the queue":              "decision_queue (queue_at,id)>(?,?)",
+		"how many of each sort wait":      "COVERING INDEX decision_sorts (type,owner_kind,kind,tool)>(?,?,?,?) (space=? AND type=? AND owner_kind=? AND kind=? AND tool=?)",
+		"what waits for jobs that go":     "job_cleaned sqlite_autoindex_decision_2",
+		"what was approved last":          "decision_approved (space=? tool=? id<?)",
+		"what was decided":                "decision_settled (space=? AND settled_at<?)",
+		"a sign-in":                       "sign_in (key=?)",
+		"a token's sign-ins":              "sign_in_of",
+		"sign-ins that are over":          "sign_in_over",
 	} {
 		plan, err := plan(e, sql[name])
 		if err != nil {
@@ -74,6 +90,9 @@ func TestPlans(t *testing.T) {
 		for line := range strings.Lines(plan) {
 			if strings.HasPrefix(line, "SCAN") || strings.Contains(line, "autoindex") && strings.Contains(line, "(id>?)") {
 				t.Errorf("%s: the plan walks through a table: %s", name, line)
+			}
+			if strings.Contains(line, "TEMP B-TREE") && strings.Contains(plan, "decision_") { // what waits and what was decided may be many
+				t.Errorf("%s: the plan sorts: %s", name, line)
 			}
 		}
 	}

@@ -303,24 +303,21 @@ func TestDeadlineAndCloseWhileLocked(t *testing.T) {
 	for _, lock := range bothLocks {
 		t.Run(lock, func(t *testing.T) {
 			t.Parallel()
-			b := setup(t, Options{BusyTimeout: time.Minute})
-			start(t, "hold", b.path, lock, "60000").expect("held")
+			b := setup(t, Options{BusyTimeout: time.Hour})
+			start(t, "hold", b.path, lock, "3600000").expect("held") // until the test is over
 			ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
 			defer cancel()
-			began := time.Now()
-			err := b.update(ctx, noteWriter("a"))
-			if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, txn.ErrNotCommitted) || took > 10*time.Second {
-				t.Errorf("told %v after %v", err, took)
+			if err := b.update(ctx, noteWriter("a")); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, txn.ErrNotCommitted) {
+				t.Errorf("told %v", err)
 			}
-			if _, err := openEngine(ctx, b.path, Options{BusyTimeout: time.Minute}, testMigrations()); !errors.Is(err, context.DeadlineExceeded) {
+			if _, err := openEngine(ctx, b.path, Options{BusyTimeout: time.Hour}, testMigrations()); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("an open with an ended deadline said %v", err)
 			}
 			told := make(chan error)
 			go func() { told <- b.write("b") }()
 			eventually(t, func() bool { return b.queued() > 0 || len(b.writer.queue.woken) == 0 })
-			began = time.Now()
-			if err := b.close(); err != nil || time.Since(began) > 10*time.Second {
-				t.Errorf("close said %v after %v", err, time.Since(began))
+			if err := b.close(); err != nil {
+				t.Errorf("close said %v", err)
 			}
 			if err := <-told; !errors.Is(err, txn.ErrNotCommitted) {
 				t.Errorf("the one in the queue was told %v", err)

@@ -61,7 +61,7 @@ func TestSchema1GoesOn(t *testing.T) {
 	if err := writeOld(old, "job_late"); !errors.Is(err, ErrNewer) {
 		t.Errorf("the old program writes on: %v", err)
 	}
-	if fi, err := os.Stat(path + ".before-3"); err != nil || fi.Mode().Perm() != 0o600 {
+	if fi, err := os.Stat(path + newestBackup(t)); err != nil || fi.Mode().Perm() != 0o600 {
 		t.Errorf("the backup: %v, %v", fi, err)
 	}
 	desk := delivery.Desk{Store: s, Space: event.MainSpace}

@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"github.com/placet-dev/placet/event"
@@ -20,15 +19,7 @@ func TestSchema2GoesOn(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	path := filepath.Join(t.TempDir(), "placet.db")
-	steps := fstest.MapFS{}
-	for _, name := range []string{"0001_init.sql", "0002_deliveries.sql"} {
-		sql, err := embedded.ReadFile("migrations/" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		steps[name] = &fstest.MapFile{Data: sql}
-	}
-	old, err := openEngine(ctx, path, Options{}, steps)
+	old, err := openEngine(ctx, path, Options{}, upTo(t, 2))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +35,7 @@ func TestSchema2GoesOn(t *testing.T) {
 	if err := writeOld(old, "job_late"); err != nil {
 		t.Errorf("the old program does not write on: %v", err)
 	}
-	if fi, err := os.Stat(path + ".before-3"); err != nil || fi.Mode().Perm() != 0o600 {
+	if fi, err := os.Stat(path + newestBackup(t)); err != nil || fi.Mode().Perm() != 0o600 {
 		t.Errorf("the backup: %v, %v", fi, err)
 	}
 	var js []job.Job

@@ -59,7 +59,11 @@ func (b backend) Close() error { return b.e.close() }
 
 var _ sqlrows.Conn = (*handle)(nil)
 
-var dialect = sqlrows.Dialect{HasTag: `EXISTS (SELECT 1 FROM json_each(CAST(spec AS TEXT), '$.tags') WHERE value = ?)`}
+var dialect = sqlrows.Dialect{
+	HasTag: `EXISTS (SELECT 1 FROM json_each(CAST(spec AS TEXT), '$.tags') WHERE value = ?)`,
+	// Of bytes that are no text lower changes nothing else, and instr of bytes looks at nothing but bytes.
+	Holds: `instr(CAST(lower(CAST({} AS TEXT)) AS BLOB), ?) > 0`,
+}
 
 func (h *handle) Dialect() *sqlrows.Dialect { return &dialect }
 

@@ -170,7 +170,7 @@ func (c *conn) tables(ctx context.Context) (g whole.Group, err error) {
 	if err != nil {
 		return g, err
 	}
-	return g, errors.Join(g.Keep("meta", metaKnown), g.Sound())
+	return g, errors.Join(g.Keep("meta", metaKnown), g.Keep("sign_in", whole.SignInKnown), g.Sound())
 }
 
 // odd tells a failure to read from tables that are not as they should be.

@@ -219,6 +219,11 @@ func (x Rows) Due(now time.Time, skip, limit int) ([]decision.Decision, error) {
 
 // Decisions lists newest first: ids sort by time.
 func (x Rows) Decisions(q decision.Query) ([]decision.Decision, error) {
+	sql, args := decisionsSQL(q)
+	return x.decisions(sql, args...)
+}
+
+func decisionsSQL(q decision.Query) (string, []any) {
 	w := where{}
 	if q.CallID != "" {
 		w.and(`owner_kind = 'call' AND owner_id = ?`, q.CallID)
@@ -242,7 +247,26 @@ func (x Rows) Decisions(q decision.Query) ([]decision.Decision, error) {
 	w.and(`step_id = ?`, q.StepID, q.StepID != "")
 	w.and(`id < ?`, q.After, q.After != "")
 	w.prefix(`id`, q.Prefix)
-	return x.decisions(selectDecisions+w.sql+` ORDER BY id DESC LIMIT +?`, append(w.args, pageSize(q.Limit, 50, 500))...)
+	return selectDecisions + w.sql + ` ORDER BY id DESC LIMIT +?`, append(w.args, pageSize(q.Limit, 50, 500))
+}
+
+// SettledDecisions walks the index of what does not wait any more, from its end.
+func (x Rows) SettledDecisions(q decision.Settled) ([]decision.Decision, error) {
+	sql, args := settledDecisionsSQL(q)
+	return x.decisions(sql, args...)
+}
+
+func settledDecisionsSQL(q decision.Settled) (string, []any) {
+	w := where{}
+	w.and(`space = ?`, q.Space)
+	w.and(`status <> 'pending'`)
+	if !q.After.IsZero() {
+		at := q.After.At.UnixMicro()
+		w.and(`settled_at <= ?`, at) // spelt out, so that the index is walked from there
+		w.and(`(settled_at < ? OR id < ?)`, at, q.After.ID)
+	}
+	w.and(seenDecision)
+	return selectDecisions + w.sql + ` ORDER BY settled_at DESC, id DESC LIMIT +?`, append(w.args, pageSize(q.Limit, 50, 500))
 }
 
 func (x Rows) decisions(sql string, args ...any) ([]decision.Decision, error) {

@@ -1,6 +1,7 @@
 package sqlrows
 
 import (
+	"math"
 	"strings"
 
 	"github.com/placet-dev/placet/call"
@@ -21,7 +22,10 @@ type eventSQL struct {
 	insert           [5]string // for so many rows: a transition often writes two
 	ofStream, ofAll  string
 	orderOfAll, last string
-	of               map[int]string
+	// The same from the end of the log.
+	backOfStream, backOfAll, backOrder string
+
+	of map[int]string
 }
 
 // Where events have no order of their own, they have that of their numbers.
@@ -36,8 +40,13 @@ func newEventSQL(ownPos bool) *eventSQL {
 		ofStream:   `SELECT ` + read + ` FROM event WHERE stream = ? AND stream_seq > ?` + notCleaned,
 		ofAll:      `SELECT ` + read + ` FROM event WHERE ` + pos + ` > ?` + notCleaned,
 		orderOfAll: ` ORDER BY ` + pos + ` LIMIT +?`,
-		last:       `SELECT coalesce(max(` + pos + `), 0) FROM event`,
-		of:         upTo(mostAlike, `SELECT `+read+` FROM event WHERE seq IN `, notCleaned),
+
+		backOfStream: `SELECT ` + read + ` FROM event WHERE stream = ? AND stream_seq < ?` + notCleaned,
+		backOfAll:    `SELECT ` + read + ` FROM event WHERE ` + pos + ` < ?` + notCleaned,
+		backOrder:    ` ORDER BY ` + pos + ` DESC LIMIT +?`,
+
+		last: `SELECT coalesce(max(` + pos + `), 0) FROM event`,
+		of:   upTo(mostAlike, `SELECT `+read+` FROM event WHERE seq IN `, notCleaned),
 	}
 	for n := 1; n < len(s.insert); n++ {
 		s.insert[n] = `INSERT INTO event(` + inserted + `) VALUES ` + one + strings.Repeat(`, `+one, n-1)
@@ -79,15 +88,31 @@ func (x Rows) InsertEvents(es []event.Event) error {
 	return nil
 }
 
+// from is where q begins to read, and in which order.
+func (s *eventSQL) from(q event.Query) (sql, order string, args []any) {
+	at := q.After
+	if q.Newest && at == 0 {
+		at = math.MaxInt64
+	}
+	switch {
+	case q.Stream == "" && q.Newest:
+		return s.backOfAll, s.backOrder, []any{at}
+	case q.Stream == "":
+		return s.ofAll, s.orderOfAll, []any{at}
+	case q.Newest:
+		return s.backOfStream, ` ORDER BY stream_seq DESC LIMIT +?`, []any{q.Stream, at}
+	}
+	return s.ofStream, ` ORDER BY stream_seq LIMIT +?`, []any{q.Stream, at}
+}
+
 // Events finds those of a stream, or of all, in their order. Types and subject
 // are looked at row by row: within a stream there are few.
 func (x Rows) Events(q event.Query) ([]event.Event, error) {
-	s := x.events()
-	sql, order, args := s.ofAll, s.orderOfAll, []any{q.After}
-	if q.Stream != "" {
-		sql, order, args = s.ofStream, ` ORDER BY stream_seq LIMIT +?`, []any{q.Stream, q.After}
-	} else if err := x.Arrange(); err != nil {
-		return nil, err
+	sql, order, args := x.events().from(q)
+	if q.Stream == "" {
+		if err := x.Arrange(); err != nil {
+			return nil, err
+		}
 	}
 	if q.Subject != "" {
 		sql, args = sql+` AND subject = ?`, append(args, q.Subject)

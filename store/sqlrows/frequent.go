@@ -1,9 +1,22 @@
 package sqlrows
 
+import (
+	"time"
+
+	"github.com/placet-dev/placet/decision"
+)
+
 // Frequent are statements that a daemon asks again and again, and those of lists, by
 // what they find. Backends' tests look at their plans: a store of a million decided
 // records has to be as quick as an empty one.
 func Frequent() map[string]string {
+	amid := decision.QueuePlace{ExpiresAt: time.UnixMicro(1), ID: "apr_1"}
+	pageSQL := func(q decision.Queued) string { sql, _ := stretchOf(q).sql(selectDecisions, seenDecision); return sql }
+	part := stretchOf(decision.Queued{After: amid, Tool: "t"})
+	sizesSQL, _ := part.sql(selectSizes)
+	part.until = amid
+	pieceSQL, _ := part.sql(selectDecisions, seenDecision)
+	decidedSQL, _ := settledDecisionsSQL(decision.Settled{After: decision.SettledPlace{At: time.UnixMicro(1), ID: amid.ID}})
 	return map[string]string{
 		"overdue decisions":               dueSQL,
 		"calls whose lease ended":         leaseEndedSQL,
@@ -39,11 +52,28 @@ func Frequent() map[string]string {
 		"a target's deliveries":           selectDeliveries + ` WHERE space = ? AND target_id = ? AND id < ? ORDER BY id DESC LIMIT +?`,
 		"a stream's deliveries":           selectDeliveries + ` WHERE space = ? AND seq IN (SELECT event.seq FROM event WHERE event.stream = ?) AND id < ? ORDER BY id DESC LIMIT +?`,
 		"attempts":                        deliveryAttemptsSQL,
+		"a stream's last events":          inOrderOfSeq.backOfStream + ` ORDER BY stream_seq DESC LIMIT +?`,
+		"the last events of all":          inOrderOfSeq.backOfAll + inOrderOfSeq.backOrder,
 		"events of deliveries":            inOrderOfSeq.of[16],
 		"deliveries that change alike":    `UPDATE delivery SET version = version + 1, status = ?, ended_at = ? WHERE ` + alikeStood[16],
 		"a job's attempts to delete":      deleteOfJobSQL[0],
 		"a job's deliveries to delete":    deleteOfJobSQL[1],
 		"a job's events to delete":        deleteOfJobSQL[2],
 		"a job's targets to delete":       deleteOfJobSQL[3],
+
+		"a page of the queue, the first":  pageSQL(decision.Queued{}),
+		"a page of the queue, the last":   pageSQL(decision.Queued{Back: true}),
+		"a page of the queue, the next":   pageSQL(decision.Queued{After: amid}),
+		"a page of the queue, one before": pageSQL(decision.Queued{After: amid, Back: true}),
+		"what of the queue is picked":     pageSQL(decision.Queued{After: amid, Type: "t", Owner: "o", Kind: "k", Tool: "t", Before: amid.ExpiresAt}),
+		"a page of the queue, a piece":    pieceSQL,
+		"sizes in the queue":              sizesSQL,
+		"how many of each sort wait":      nextSortSQL,
+		"what waits for jobs that go":     queueUnseenSQL,
+		"what was approved last":          lastApprovedSQL,
+		"what was decided":                decidedSQL,
+		"a sign-in":                       signInSQL,
+		"a token's sign-ins":              dropSignInsOfSQL,
+		"sign-ins that are over":          signInsOverSQL,
 	}
 }

@@ -19,6 +19,7 @@ import (
 // Conn is one transaction of a backend.
 type Conn interface {
 	txn.Tx
+	StoreID() string
 	Epoch() int64
 	RestoredTo() time.Time
 	Latest() time.Time
@@ -74,9 +75,16 @@ type Dialect struct {
 	OwnPos bool
 	// HasTag is true for a job with the tag that is its only argument.
 	HasTag string
+	// Holds is true where a column of bytes, written {}, holds those of an argument, which
+	// has no large letters of ASCII: those of the column count as small ones.
+	Holds string
 	// NextTargets finds, behind an id, up to so many targets of which something pushed
 	// may be due, and when. Empty: they are looked for one by one.
 	NextTargets string
+	// Sorts counts what waits in a space, the only argument: type, kind of owner, kind and
+	// tool of each sort in any order, and how many there are. Empty: sorts are looked for one
+	// by one.
+	Sorts string
 	// Locking is added to a SELECT in a transaction that writes, so that it locks what
 	// it finds; Claiming also leaves out what others have locked.
 	Locking, Claiming string

@@ -89,6 +89,8 @@ func Run(t *testing.T, b Backend) {
 		run  func(*testing.T, Backend)
 	}{
 		{"Decisions", decisions},
+		{"Queue", queue},
+		{"Decided", decided},
 		{"Calls", calls},
 		{"Attempts", attempts},
 		{"Runs", runs},
@@ -99,6 +101,7 @@ func Run(t *testing.T, b Backend) {
 		{"Questions", questions},
 		{"Homes", homes},
 		{"Tokens", tokens},
+		{"Sign-ins", signIns},
 		{"Targets", targets},
 		{"Deliveries", deliveries},
 		{"Counters", counters},

@@ -18,18 +18,18 @@ import (
 func (m *image) readDeliveries(ctx context.Context, s txn.Store) error {
 	for space := range m.Pending {
 		for after, more := "", true; more; {
-			err := txn.View(ctx, s, func(tx store.Tx) error {
-				page, err := tx.Deliveries(delivery.Query{Space: space, After: after, Limit: 500})
-				if err != nil {
+			var page []delivery.Delivery
+			err := txn.View(ctx, s, func(tx store.Tx) (err error) {
+				if page, err = tx.Deliveries(delivery.Query{Space: space, After: after, Limit: 500}); err != nil {
 					return err
-				}
-				if more = len(page) > 0; more {
-					after = page[len(page)-1].ID
 				}
 				return m.addDeliveries(tx, page)
 			})
 			if err != nil {
 				return err
+			}
+			if more = len(page) > 0; more { // not before: the view may be run again
+				after = page[len(page)-1].ID
 			}
 		}
 		if err := txn.View(ctx, s, func(tx store.Tx) error { return m.readTargets(tx, space) }); err != nil {

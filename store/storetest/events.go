@@ -204,20 +204,35 @@ func eventFilters(w *world) {
 		{Stream: a.Stream(), After: 16},
 		{Stream: a.Stream(), Limit: 1},
 		{Limit: 1, Subject: "s2"},
+		{Newest: true},
+		{Newest: true, After: 9, Limit: 4},
+		{Newest: true, After: 1},
+		{Newest: true, Types: []event.Type{event.CallFinished}, Limit: 3},
+		{Newest: true, Stream: a.Stream()},
+		{Newest: true, Stream: b.Stream(), After: 9, Subject: "s1", Limit: 2},
+		{Newest: true, Stream: a.Stream(), After: 1},
 	} {
 		w.Logf("%+v", q)
 		w.same(picked(all, q), w.events(q))
 	}
 }
 
-// picked is what q should find: oldest first.
+// picked is what q should find, in its order. all is oldest first.
 func picked(all []event.Event, q event.Query) (es []event.Event) {
+	if q.Newest {
+		all = slices.Clone(all)
+		slices.Reverse(all)
+	}
 	for _, e := range all {
 		n := e.Pos
 		if q.Stream != "" {
 			n = e.StreamSeq
 		}
-		if (q.Stream == "" || e.Stream == q.Stream) && n > q.After && (q.Subject == "" || e.Subject == q.Subject) &&
+		within := n > q.After
+		if q.Newest {
+			within = q.After == 0 || n < q.After
+		}
+		if (q.Stream == "" || e.Stream == q.Stream) && within && (q.Subject == "" || e.Subject == q.Subject) &&
 			(len(q.Types) == 0 || slices.Contains(q.Types, e.Type)) && (q.Limit == 0 || len(es) < q.Limit) {
 			es = append(es, e)
 		}

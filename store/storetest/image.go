@@ -26,9 +26,10 @@ type image struct {
 	Runs      map[string]run.Run
 	Steps     map[string][]run.Step // by run
 	Jobs      map[string]job.Job
-	Cleaned   map[string]event.Head // where streams ended whose jobs are cleaned up, as far as an event of them is left
-	Events    []event.Event         // by pos
-	Pending   map[string]int64      // the counter, by space
+	Cleaned   map[string]event.Head            // where streams ended whose jobs are cleaned up, as far as an event of them is left
+	Events    []event.Event                    // by pos
+	Pending   map[string]int64                 // the counter, by space
+	Queue     map[string][]decision.QueueCount // by space
 
 	Targets    map[string]delivery.Target // removed ones as far as a delivery names them
 	Deliveries map[string]delivery.Delivery
@@ -51,7 +52,7 @@ func newImage(after int64) image {
 	return image{
 		After: after, Calls: map[string]call.Call{}, Attempts: map[string][]call.Attempt{},
 		Decisions: map[string]decision.Decision{}, Runs: map[string]run.Run{}, Steps: map[string][]run.Step{}, Jobs: map[string]job.Job{}, Cleaned: map[string]event.Head{},
-		Pending: map[string]int64{event.MainSpace: 0},
+		Pending: map[string]int64{event.MainSpace: 0}, Queue: map[string][]decision.QueueCount{},
 		Targets: map[string]delivery.Target{}, Deliveries: map[string]delivery.Delivery{}, Tries: map[string][]delivery.Attempt{},
 	}
 }
@@ -195,22 +196,24 @@ func (m *image) readJobs(ctx context.Context, s txn.Store) error {
 func (m *image) readRuns(ctx context.Context, s txn.Store) error {
 	for space := range m.Pending {
 		for after, more := "", true; more; {
-			err := txn.View(ctx, s, func(tx store.Tx) error {
-				page, err := tx.Runs(run.Query{Space: space, After: after, Limit: 100})
-				if err != nil {
+			var page []run.Run
+			err := txn.View(ctx, s, func(tx store.Tx) (err error) {
+				if page, err = tx.Runs(run.Query{Space: space, After: after, Limit: 100}); err != nil {
 					return err
 				}
 				for _, r := range page {
-					m.Runs[r.ID], after = r, r.ID
+					m.Runs[r.ID] = r
 					if m.Steps[r.ID], err = tx.Steps(r.ID, 0, 1000); err != nil {
 						return err
 					}
 				}
-				more = len(page) > 0
 				return nil
 			})
 			if err != nil {
 				return err
+			}
+			if more = len(page) > 0; more { // not before: the view may be run again
+				after = page[len(page)-1].ID
 			}
 		}
 	}
@@ -314,6 +317,9 @@ func (m *image) readDecisions(ctx context.Context, s txn.Store, space string) er
 		var page []decision.Decision
 		err := txn.View(ctx, s, func(tx store.Tx) (err error) {
 			if m.Pending[space], err = tx.Pending(space, 0); err != nil {
+				return err
+			}
+			if m.Queue[space], err = tx.QueueCounts(space); err != nil {
 				return err
 			}
 			page, err = tx.Decisions(decision.Query{Space: space, After: after, Limit: 100})

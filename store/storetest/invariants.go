@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/placet-dev/placet/call"
@@ -24,8 +25,8 @@ type Tester interface {
 // whatever happened to it, and does not: chains and heads verify, numbers only
 // grow, every state of a call and of an approval has its event, attempts fit
 // their calls, runs and their steps fit what they wait for and what they carry out,
-// deliveries fit their events, their order and their attempts, and the pending counter is
-// the number of pending rows. Nobody may write meanwhile.
+// deliveries fit their events, their order and their attempts, and the pending counter and
+// the queue's counts are the number of their rows. Nobody may write meanwhile.
 func CheckInvariants(t Tester, s txn.Store) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
@@ -136,6 +137,12 @@ func (k *checker) counters() {
 	for space, n := range k.Pending {
 		if n != rows[space] {
 			k.fault("space "+space, "the counter says %d pending, and there are %d", n, rows[space])
+		}
+	}
+	all := slices.Collect(maps.Values(k.Decisions))
+	for space, cs := range k.Queue {
+		if want := countedOf(all, space); !slices.Equal(cs, want) {
+			k.fault("space "+space, "the queue is counted as %+v, and is %+v", cs, want)
 		}
 	}
 }

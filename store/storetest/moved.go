@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/placet-dev/placet/call"
 	"github.com/placet-dev/placet/event"
@@ -20,6 +21,7 @@ import (
 type Lived struct {
 	past    past
 	run     string // that waits for a yes
+	signIn  token.SignIn
 	cursors map[string]event.Cursor
 	after   map[string]int // events behind each of them
 }
@@ -39,10 +41,10 @@ func Fill(t *testing.T, place Instance) *Lived {
 		p.endSlow()
 		p.ledger()
 	}
-	w.insertToken(func(k *token.Token) { k.Name = "O'Néil \U0001F600" })
+	tok := w.insertToken(func(k *token.Token) { k.Name = "O'Néil \U0001F600" })
 	w.insertToken(func(k *token.Token) { k.Scope, k.RevokedAt = token.Admin, moment(2) })
 	w.insertHome(func(*job.Home) {})
-	l := &Lived{cursors: map[string]event.Cursor{}, after: map[string]int{}}
+	l := &Lived{signIn: w.putSignIn(w.someSignIn(tok)), cursors: map[string]event.Cursor{}, after: map[string]int{}}
 	g := w.play(w.s, 0).pursue()
 	g.goesOn("jot, and ask for a refund")
 	l.run = g.id
@@ -111,6 +113,8 @@ func (l *Lived) GoesOn(t *testing.T, place Instance) {
 	}
 	g.stands(run.GoalCompleted)
 	w.newLife(l.past)
+	w.noSignIn("in a later life", l.signIn.Key)
+	w.same(0, w.dropSignIns(l.signIn.ExpiresAt.Add(time.Hour), 0)) // nor did any come along
 	w.goesBehind()
 }
 
@@ -148,6 +152,7 @@ func (l *Lived) GoesBack(t *testing.T, place Instance) {
 	w := at(t, Backend{}, place, place.Open(t, Options{Once: true}))
 	defer w.close()
 	w.same(l.past.seen, w.look())
+	w.same(l.signIn, w.signIn(l.signIn.Key))
 	p := w.openShop(w.s, nil)
 	if res, err := p.Resume(w.ctx, l.past.unspent.ApprovalID, nil); err != nil || res.Status != call.Succeeded {
 		w.Errorf("a yes of this life: %s, %v", res.Status, err)

@@ -25,6 +25,7 @@ func restore(t *testing.T, b Backend) {
 		"late from before":       lateFromBefore,
 		"nothing to accept":      nothingToAccept,
 		"cursors of lost events": lostCursors,
+		"it keeps its id":        keepsItsID,
 	})
 }
 
@@ -345,5 +346,27 @@ func lostCursors(w *world) {
 	page, err := event.Read(w.ctx, w.s, "", event.PosCursorOf(kept), 10)
 	if err != nil || len(page.Events) != 1 || page.Events[0].Subject != "new" || page.Events[0].Pos <= lost.Pos {
 		w.Errorf("behind a kept event: %+v, %v", page.Events, err)
+	}
+}
+
+// keepsItsID: whoever opens the store finds the id that it was made with, also once it
+// went back in time; another store has another.
+func keepsItsID(w *world) {
+	life := func(s *store.Store) (string, int64) {
+		id, epoch, err := s.Life(w.ctx)
+		if err != nil || id == "" || epoch < 1 {
+			w.Fatalf("%q, life %d, %v", id, epoch, err)
+		}
+		return id, epoch
+	}
+	was, epoch := life(w.s)
+	id, same := life(w.open(Options{}))
+	w.same(was, id)
+	w.same(epoch, same)
+	w.goBack()
+	id, _ = life(w.s)
+	w.same(was, id)
+	if other, _ := life(w.b.New(w.T).Open(w.T, Options{})); other == was {
+		w.Errorf("another store has the same id, %s", was)
 	}
 }
