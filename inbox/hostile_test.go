@@ -124,7 +124,7 @@ func TestHostileText(t *testing.T) {
 	checkHostile(t, b.post("/questions/"+q.ID, with(b.get("/questions/"+q.ID).form("/questions/"+q.ID), "answer", "0", "arg.x", plain(hostile), "note", plain(hostile))))
 	checkHostile(t, w.browser().post("/sign-in", url.Values{"token": {hostile}, "to": {hostile}}))
 	// What is shown of it is all of it, and marked.
-	b.get(at+"?open=1").has("<script>alert(1)</script>", "[approve](javascript:alert(3))", "{{7*7}}", `\u{202e}`, `\u{200b}`, `\u{1b}`, "characters that cannot be seen")
+	b.get(at+"?open=1").has("<script>alert(1)</script>", "[approve](javascript:alert(3))", "{{7*7}}", `\u{202e}`, `\u{200b}`, `\u{1b}`, "characters that cannot be seen", "U+202E RIGHT-TO-LEFT OVERRIDE")
 }
 
 const hostileLabel = `<b onclick="x">ana</b> [x](javascript:y)`

@@ -4,6 +4,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/placet-dev/placet/internal/tidy"
 	"github.com/placet-dev/placet/job"
 )
 
@@ -12,5 +13,5 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == job.RunnerCommand {
 		os.Exit(job.Runner(os.Args[2]))
 	}
-	os.Exit(m.Run())
+	tidy.MainWithin(m)
 }

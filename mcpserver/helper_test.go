@@ -22,6 +22,7 @@ import (
 	"github.com/placet-dev/placet/internal/config"
 	"github.com/placet-dev/placet/internal/daemon"
 	"github.com/placet-dev/placet/internal/place"
+	"github.com/placet-dev/placet/internal/tidy"
 	"github.com/placet-dev/placet/job"
 	"github.com/placet-dev/placet/mcpserver"
 	"github.com/placet-dev/placet/policy"
@@ -34,7 +35,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == job.RunnerCommand {
 		os.Exit(job.Runner(os.Args[2]))
 	}
-	os.Exit(m.Run())
+	tidy.MainWithin(m)
 }
 
 // patience bounds waits that end by a signal; only a failing test meets it.

@@ -3,6 +3,8 @@ package view
 import (
 	"strings"
 	"time"
+
+	"github.com/placet-dev/placet/internal/display"
 )
 
 // tallText is up to how many bytes a value stands beside its name on a phone.
@@ -17,6 +19,14 @@ func first(s string, n int) string {
 		return string(r[:n]) + "…"
 	}
 	return s
+}
+
+// oddity is a character by its name, with how often it is there.
+func oddity(o display.Oddity) string {
+	if o.Count == 1 {
+		return o.Title
+	}
+	return o.Title + ", " + display.Count(o.Count) + " times"
 }
 
 func datetime(t time.Time) string { return t.UTC().Format(time.RFC3339) }

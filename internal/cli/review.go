@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -186,13 +185,13 @@ func (p page) oddities(text string) {
 		return
 	}
 	var names []string
-	for _, piece := range display.Pieces(text) {
-		if piece.Title != "" && !slices.Contains(names, piece.Title) {
-			names = append(names, piece.Title)
+	all := display.Oddities(text)
+	for i, o := range all {
+		if i == mostOddities {
+			names = append(names, fmt.Sprintf("and %d other sorts", len(all)-mostOddities))
+			break
 		}
-	}
-	if n := len(names) - mostOddities; n > 0 {
-		names = append(names[:mostOddities], fmt.Sprintf("and %d other sorts", n))
+		names = append(names, o.Title)
 	}
 	p.say("  Look twice: %s: %s.", own(w), own(strings.Join(names, ", ")))
 }

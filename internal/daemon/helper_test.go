@@ -19,6 +19,7 @@ import (
 	"github.com/placet-dev/placet/httpapi"
 	"github.com/placet-dev/placet/internal/config"
 	"github.com/placet-dev/placet/internal/place"
+	"github.com/placet-dev/placet/internal/tidy"
 	"github.com/placet-dev/placet/job"
 	"github.com/placet-dev/placet/policy"
 	"github.com/placet-dev/placet/store"
@@ -32,7 +33,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == job.RunnerCommand {
 		os.Exit(job.Runner(os.Args[2]))
 	}
-	os.Exit(m.Run())
+	tidy.MainWithin(m)
 }
 
 const (

@@ -1,6 +1,7 @@
 package display_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -213,6 +214,34 @@ func TestWarning(t *testing.T) {
 			t.Errorf("%+q: suspicious is %v", in, got)
 		}
 	}
+}
+
+// What a warning is about is named, each sort once, in the order of the text.
+func TestOddities(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string][]display.Oddity{
+		"plain\ntext": nil,
+		"a\u200bb\u202eаdmin\u200b": {
+			{Title: "U+200B ZERO WIDTH SPACE", Count: 2}, {Title: "U+202E RIGHT-TO-LEFT OVERRIDE", Count: 1},
+			{Title: "U+0430 CYRILLIC SMALL LETTER A, looks like a", Count: 1},
+		},
+	} {
+		if got := display.Oddities(in); !slices.Equal(got, want) {
+			t.Errorf("%+q: got %v, want %v", in, got, want)
+		}
+	}
+	var m display.Mask
+	got := m.Tree([]byte(`{"a\u200b":["x\u202ey"],"password":"\u202e","b":"\u200b"}`)).Oddities()
+	want := []display.Oddity{{Title: "U+200B ZERO WIDTH SPACE", Count: 2}, {Title: "U+202E RIGHT-TO-LEFT OVERRIDE", Count: 1}}
+	if !slices.Equal(got, want) {
+		t.Errorf("of a tree: got %v, want %v", got, want)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		s := anyText.Draw(t, "text")
+		if display.Suspicious(s) && len(display.Oddities(s)) == 0 {
+			t.Errorf("%+q: warned of, and not named", s)
+		}
+	})
 }
 
 // anyText is text with much of what pieces are about.

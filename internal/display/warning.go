@@ -36,6 +36,57 @@ func (n Node) Warning() string {
 	return o.String()
 }
 
+// Oddity is a character that is marked where it is shown, see [Pieces].
+type Oddity struct {
+	Title string // what it is, such as "U+202E RIGHT-TO-LEFT OVERRIDE"
+	Count int    // how often it is there
+}
+
+// Oddities are the characters that [Pieces] marks in a text, in the order in which a
+// reader meets them: what a [Warning] is about, for whoever cannot point at a mark.
+func Oddities(s string) []Oddity {
+	var l oddityList
+	l.add(s)
+	return l.found
+}
+
+// Oddities are those of all the names and texts in a value. Secrets do not count.
+func (n Node) Oddities() []Oddity {
+	var l oddityList
+	l.addNode(n)
+	return l.found
+}
+
+type oddityList struct {
+	found []Oddity
+	at    map[string]int // by title
+}
+
+func (l *oddityList) add(s string) {
+	for _, p := range Pieces(s) {
+		if p.Title == "" {
+			continue
+		}
+		i, ok := l.at[p.Title]
+		if !ok {
+			if l.at == nil {
+				l.at = map[string]int{}
+			}
+			i = len(l.found)
+			l.at[p.Title], l.found = i, append(l.found, Oddity{Title: p.Title})
+		}
+		l.found[i].Count++
+	}
+}
+
+func (l *oddityList) addNode(n Node) {
+	l.add(n.Name)
+	l.add(n.Text)
+	for _, c := range n.Nodes {
+		l.addNode(c)
+	}
+}
+
 // oddities is how many characters deserve a warning.
 type oddities struct{ unseen, marks, broken, alike int }
 

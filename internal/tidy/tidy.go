@@ -31,6 +31,21 @@ type Runner interface{ Run() int }
 // a TestMain.
 func Main(m Runner) { os.Exit(Tests{m}.Run()) }
 
+// MainWithin is [Main] for tests that start programs with the environment that they have
+// themselves, such as the runners of jobs in a daemon of their own: TMPDIR is a folder of
+// the program's, so that whatever they leave is found by it.
+func MainWithin(m Runner) {
+	dir, err := Dir("tmp")
+	if err == nil {
+		err = os.Setenv("TMPDIR", dir)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "tidy:", err)
+		os.Exit(1)
+	}
+	Main(m)
+}
+
 // Tests runs tests as [Main] does without exiting, for a TestMain that has more to do.
 type Tests struct{ M Runner }
 
