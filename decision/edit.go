@@ -2,6 +2,7 @@ package decision
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -38,8 +39,10 @@ func checkUnmasked(original, edited []byte) error {
 	if !found {
 		return nil
 	}
-	return tool.ErrInvalidArguments.Say("The edited field %s has %s, which only stands for a secret that was not shown; the tool would run with it as it is.", path, tool.Masked).
-		Hint("Write the value that is to run there, or approve or reject without an edit.").With(map[string]string{"path": path})
+	why := fmt.Sprintf("has %s, which only stands for a secret that was not shown; the tool would run with it as it is", tool.Masked)
+	return tool.ErrInvalidArguments.Say("The edited field %s %s.", path, why).
+		Hint("Write the value that is to run there, or approve or reject without an edit.").
+		With(tool.Refusal{Path: path, Problems: []tool.Problem{{Path: path, Problem: why}}})
 }
 
 func jsonOf(doc []byte) (v any) {

@@ -250,7 +250,7 @@ func TestAProblemStandsAtItsField(t *testing.T) {
 		says  string
 	}{
 		"below the least": {[]string{"arg.amount", "-1"}, "arg.amount", "it must be at least 0."},
-		"deep inside":     {[]string{"arg.lines", `[{"n":"x"}]`}, "arg.lines", "The field /lines/0/n must be a number, not a string."},
+		"deep inside":     {[]string{"arg.lines", `[{"n":"x"}]`}, "arg.lines", "in it, 0/n must be a number, not a string."},
 		"no number":       {[]string{"arg.amount", "many"}, "arg.amount", "it is no number."},
 	} {
 		p := b.post(at, with(f, append(c.pairs, "answer", "look")...)).want(422)
@@ -260,5 +260,35 @@ func TestAProblemStandsAtItsField(t *testing.T) {
 		if in := p.byID(c.at); attr(in, "aria-invalid") != "true" || !hasAttr(in, "autofocus") {
 			t.Errorf("%s: the field is not marked, or not where a reader goes on", name)
 		}
+	}
+	p := b.post(at, with(f, "arg.amount", "-1", "arg.lines", `[{"n":1},{"n":"x"}]`, "arg.send_to", "a\r\n"+strings.Repeat("b", 21), "answer", "look")).want(422)
+	for field, says := range map[string]string{
+		"arg.amount": "it must be at least 0.", "arg.lines": "in it, 1/n must be a number, not a string.", "arg.send_to": "entry 2 must have at most 20 characters, and has 21.",
+	} {
+		if problem := p.byID(field + "-problem"); problem == nil || strings.TrimSpace(textIn(problem)) != says {
+			t.Errorf("of several: at %s stands %v", field, problem)
+		}
+		if got := hasAttr(p.byID(field), "autofocus"); got != (field == "arg.amount") {
+			t.Errorf("of several: a reader goes on at %s: %v", field, got)
+		}
+	}
+}
+
+// A list of texts is written with one on each line.
+func TestALineForEach(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	d := w.park("refund", `{"order":"o-7","amount":500,"send_to":["ana","b \"c\""]}`)
+	at := "/approvals/" + d.ID + "/edit"
+	b := w.as(token.Reviewer, "ana")
+	p := b.get(at).has("One on each line", "At most 3 entries")
+	f := trim(p.form(at))
+	if got := f.Get("arg.send_to"); got != "ana\r\nb \"c\"" {
+		t.Errorf("it is filled with %q", got)
+	}
+	p = b.post(at, with(f, "arg.send_to", "ana\r\n\r\n eve \r\n", "answer", "look")).want(200)
+	b.post(at, with(trim(p.form(at)), "answer", "approve")).want(200)
+	if got := string(w.read(d.ID).EditedArgs); got != `{"order":"o-7","amount":500,"send_to":["ana","eve"]}` {
+		t.Errorf("approved is %s", got)
 	}
 }

@@ -1,15 +1,14 @@
 package inbox
 
 import (
+	"cmp"
 	"encoding/json"
-	"errors"
 	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/placet-dev/placet/fault"
 	"github.com/placet-dev/placet/inbox/view"
 	"github.com/placet-dev/placet/internal/display"
 	"github.com/placet-dev/placet/internal/review"
@@ -26,7 +25,7 @@ func formOf(fields []review.Field, optional bool) form {
 	for i, one := range fields {
 		field := view.Field{Field: one, ID: idOf(one.Name, i), Sent: one.Now != nil}
 		field.Optional = optional && one.Sort == review.TextField && !one.Needed
-		if one.Sort == review.TextField && !fit(one.Text()) {
+		if (one.Sort == review.TextField || one.Sort == review.ListField) && !fit(one.Text()) {
 			field.Sort, field.Optional = review.JSONField, false
 		}
 		field.Value = field.Start()
@@ -84,20 +83,32 @@ func taken(f view.Field, sent url.Values) (v json.RawMessage, problem string) {
 	return f.Field.Value(text)
 }
 
-// blame tells an error with the field that it is about, where it says which. The first of
+// blame tells an error with the fields that it is about, where it says which. The first of
 // those with which something is wrong is where a reader goes on.
 func (f form) blame(err error) {
-	var at struct{ Path string }
-	if fe := fault.From(err); fe != nil && errors.Is(err, tool.ErrInvalidArguments) && json.Unmarshal(fe.Details, &at) == nil {
+	for _, p := range tool.Problems(err) {
 		for i := range f {
-			if here := tool.Pointer(f[i].Name); f[i].Problem == "" && (at.Path == here || strings.HasPrefix(at.Path, here+"/")) {
-				f[i].Problem = strings.Replace(fe.Message, "The field "+here+" ", "it ", 1)
-			}
+			f[i].Problem = cmp.Or(f[i].Problem, problemIn(f[i], p))
 		}
 	}
 	if i := slices.IndexFunc(f, func(one view.Field) bool { return one.Problem != "" && one.Sort != review.KeptField }); i >= 0 {
 		f[i].First = true
 	}
+}
+
+// problemIn is what a problem says of a field, if it is in there.
+func problemIn(f view.Field, p tool.Problem) string {
+	inside, ok := strings.CutPrefix(p.Path, tool.Pointer(f.Name))
+	switch {
+	case !ok || inside != "" && inside[0] != '/':
+		return ""
+	case inside == "":
+		return "it " + p.Problem + "."
+	}
+	if n, err := strconv.Atoi(inside[1:]); err == nil && f.Sort == review.ListField {
+		return "entry " + strconv.Itoa(n+1) + " " + p.Problem + "."
+	}
+	return "in it, " + inside[1:] + " " + p.Problem + "."
 }
 
 // whole is for a form of one field that has all of the object.

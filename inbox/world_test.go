@@ -32,7 +32,8 @@ import (
 
 const schema = `{"type":"object","additionalProperties":false,"required":["order","amount"],"properties":{
 	"order":{"type":"string","description":"its number"},"amount":{"type":"integer","minimum":0},"currency":{"enum":["EUR","USD",3,null]},
-	"notify":{"type":"boolean"},"note":{"type":"string"},"lines":{"type":"array","items":{"properties":{"n":{"type":"number"}}}},"password":{"type":"string"}}}`
+	"notify":{"type":"boolean"},"note":{"type":"string"},"lines":{"type":"array","items":{"properties":{"n":{"type":"number"}}}},"password":{"type":"string"},
+	"send_to":{"type":"array","maxItems":3,"items":{"type":"string","maxLength":20}}}}`
 
 // world is one test's own store with its API and inbox, on loopback.
 type world struct {

@@ -143,7 +143,7 @@ func schemaRefused(err error) error {
 }
 
 // Check reports how args break the schema, as an error that matches
-// [ErrInvalidArguments] and names the field and what was expected; nil if they do
+// [ErrInvalidArguments] and names the fields and what was expected; nil if they do
 // not. Texts are compared by their characters: nothing is brought into another Unicode
 // form, as a yes is bound to exactly the bytes that were sent. args must be acceptable
 // JSON (canon.Valid), which Check does not look at again; [Tool.CheckArgs] does both.
@@ -182,7 +182,7 @@ func (s *Schema) check(v any, what called) error {
 	if !inTime || !errors.As(why, &bad) {
 		return ErrInvalidArguments.Say("The schema does not allow the %s; in a value so large it cannot be said where.", what)
 	}
-	return firstViolation(bad).of(what)
+	return refusal(violations(bad), what)
 }
 
 // run validates v, spending at most that much work.
@@ -218,7 +218,7 @@ func nesting(v any) int {
 // CheckArgs reports why t cannot be called with args: more than [MaxArgs] bytes, not
 // acceptable JSON (the byte offset is named: syntax, a duplicate key, nesting,
 // a number out of bounds), not an object, or not what the schema asks for. The
-// error matches [ErrInvalidArguments]; its details are {"path": …}, a JSON Pointer, or
+// error matches [ErrInvalidArguments]; its details are a [Refusal], or
 // {"offset": …}, in bytes, where it is about such a place. For a tool that was not registered its schema is
 // compiled each time, and the error may be [ErrInvalidTool].
 func (t *Tool) CheckArgs(args []byte) error {

@@ -3,6 +3,7 @@ package tool
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/big"
 	"slices"
@@ -10,6 +11,8 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+
+	"github.com/placet-dev/placet/fault"
 )
 
 // violation is one way in which a value breaks a schema.
@@ -30,45 +33,114 @@ func (v violation) where(top string) string {
 	return short(v.pointer())
 }
 
-func (v violation) of(what called) error {
-	subject := "The " + string(what)
-	if len(v.path) > 0 {
-		subject = "The field " + v.where("")
+// told is what of is said, as a sentence without its full stop.
+func (v violation) told(what called) string {
+	if len(v.path) == 0 {
+		return "the " + string(what) + " " + v.what
 	}
-	err := ErrInvalidArguments.Say("%s %s.", subject, v.what)
-	if p := v.pointer(); len(p) <= maxMessage {
-		err = err.With(map[string]string{"path": p})
+	return "the field " + v.where("") + " " + v.what
+}
+
+const (
+	mostProblems = 20  // how many places of one value are told in details, and of one keyword at all
+	mostSaid     = 500 // bytes of a message, from which on it only says that there are more
+)
+
+// Problem is what is wrong at one place of arguments or of an input.
+type Problem struct {
+	Path    string `json:"path"`    // a JSON Pointer
+	Problem string `json:"problem"` // a predicate: "must be a string, not null"
+}
+
+// refusal tells all that is wrong, by place: most who read it mend everything at once.
+func refusal(found []violation, what called) error {
+	message := sentence(found[0].told(what))
+	for _, v := range found[1:] {
+		if len(message)+len(v.told(what)) > mostSaid {
+			message += " There are more problems."
+			break
+		}
+		message += " " + sentence(v.told(what))
+	}
+	err := ErrInvalidArguments.Say("%s", message)
+	if at := found[0].pointer(); len(at) <= maxMessage {
+		err = err.With(Refusal{at, problems(found)})
 	}
 	return err
 }
 
-// firstViolation is the one to tell: the library reports all, in no fixed order.
-func firstViolation(e *jsonschema.ValidationError) violation {
-	switch k := e.ErrorKind.(type) {
-	case *kind.AnyOf:
-		return noAlternative(e)
-	case *kind.OneOf:
-		if len(k.Subschemas) == 0 {
-			return noAlternative(e)
-		}
-	case *kind.Contains, *kind.MinContains:
-		return describe(e)
-	}
-	if len(e.Causes) == 0 {
-		return describe(e)
-	}
-	first := firstViolation(e.Causes[0])
-	for _, c := range e.Causes[1:] {
-		if v := firstViolation(c); v.before(first) {
-			first = v
-		}
-	}
-	return first
+// Refusal is the details of an [ErrInvalidArguments] that is about places.
+type Refusal struct {
+	Path     string    `json:"path"` // of the first problem
+	Problems []Problem `json:"problems"`
 }
 
-// before orders by place, then by text.
-func (v violation) before(o violation) bool {
-	return cmp.Or(slices.Compare(v.path, o.path), strings.Compare(v.what, o.what)) < 0
+func problems(found []violation) (ps []Problem) {
+	for _, v := range found[:min(len(found), mostProblems)] {
+		if p := v.pointer(); len(p) <= maxMessage {
+			ps = append(ps, Problem{p, v.what})
+		}
+	}
+	return ps
+}
+
+// Problems are what an error that matches [ErrInvalidArguments] says of single places, in
+// the order of their paths, 20 at most; none where it is about no place.
+func Problems(err error) []Problem {
+	fe := fault.From(err)
+	if fe == nil || fe.Details == nil || !errors.Is(err, ErrInvalidArguments) {
+		return nil
+	}
+	var r Refusal
+	_ = json.Unmarshal(fe.Details, &r) // what is no refusal is about no place
+	return r.Problems
+}
+
+func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] + "." }
+
+// violations are what a reader is told, one for each place and in the order of places: the
+// library reports all, in no fixed order.
+func violations(e *jsonschema.ValidationError) (all []violation) {
+	for _, v := range slices.SortedFunc(slices.Values(collect(e, nil)), violation.compare) {
+		last := len(all) - 1
+		switch {
+		case last < 0 || !slices.Equal(all[last].path, v.path):
+			all = append(all, v)
+		case !strings.Contains(all[last].what, v.what) && len(all[last].what) < maxShort:
+			all[last].what += "; it " + v.what
+		}
+	}
+	return all
+}
+
+// firstViolation is the first of them, of the first keyword.
+func firstViolation(e *jsonschema.ValidationError) violation {
+	return slices.MinFunc(collect(e, nil), violation.compare)
+}
+
+func collect(e *jsonschema.ValidationError, all []violation) []violation {
+	switch k := e.ErrorKind.(type) {
+	case *kind.AnyOf:
+		return append(all, noAlternative(e))
+	case *kind.OneOf:
+		if len(k.Subschemas) == 0 {
+			return append(all, noAlternative(e))
+		}
+	case *kind.Contains, *kind.MinContains:
+		return append(all, describe(e)...)
+	}
+	if len(e.Causes) == 0 {
+		return append(all, describe(e)...)
+	}
+	for _, c := range e.Causes {
+		all = collect(c, all)
+	}
+	return all
+}
+
+// compare orders by place, then by text.
+func (v violation) compare(o violation) int {
+	return cmp.Or(slices.Compare(v.path, o.path), strings.Compare(v.what, o.what))
 }
 
 // noAlternative is for anyOf and oneOf of which nothing fits. If all alternatives
@@ -104,12 +176,12 @@ func wrongType(path, want []string, got string) violation {
 	}
 }
 
-// describe is the violation of one keyword.
-func describe(e *jsonschema.ValidationError) violation {
+// describe is how one keyword is broken, which some are in several places at once.
+func describe(e *jsonschema.ValidationError) []violation {
 	v := violation{path: e.InstanceLocation}
 	switch k := e.ErrorKind.(type) {
 	case *kind.Type: // of the schema of schemas; elsewhere types are rules of ours
-		return wrongType(v.path, k.Want, k.Got)
+		return []violation{wrongType(v.path, k.Want, k.Got)}
 	case *kind.Required:
 		return v.below(k.Missing, "is missing")
 	case *kind.DependentRequired:
@@ -123,24 +195,27 @@ func describe(e *jsonschema.ValidationError) violation {
 	case *kind.Format:
 		if bad, ok := k.Err.(*misfit); ok {
 			if bad.want != nil {
-				return wrongType(v.path, bad.want, bad.got)
+				return []violation{wrongType(v.path, bad.want, bad.got)}
 			}
 			v.what = bad.what
-			return v
+			return []violation{v}
 		}
 	}
 	v.what = cmp.Or(describeNumber(e.ErrorKind), describeSize(e.ErrorKind), describeValue(e.ErrorKind))
-	return v
+	return []violation{v}
 }
 
-// below is v at the first of names.
-func (v violation) below(names []string, what string) violation {
-	name := "?"
-	if len(names) > 0 {
-		name = slices.Min(names)
+// below is v at each of names.
+func (v violation) below(names []string, what string) (all []violation) {
+	slices.Sort(names)
+	for _, name := range names[:min(len(names), mostProblems+1)] {
+		all = append(all, violation{path: append(slices.Clone(v.path), name), what: what})
 	}
-	v.path, v.what = append(slices.Clone(v.path), name), what
-	return v
+	if all == nil {
+		v.what = what
+		return []violation{v}
+	}
+	return all
 }
 
 func describeNumber(k jsonschema.ErrorKind) string {

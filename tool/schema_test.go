@@ -3,6 +3,8 @@ package tool
 import (
 	"encoding/json"
 	"errors"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -125,6 +127,40 @@ func TestCheckArgsMessages(t *testing.T) {
 				t.Errorf("%s: details %s, want path %q", tt.args, fault.From(err).Details, tt.path)
 			}
 		}
+	}
+}
+
+// All that is wrong is told at once, in the order of places.
+func TestCheckArgsTellsEverything(t *testing.T) {
+	t.Parallel()
+	const schema = `{"type":"object","required":["c","d"],"additionalProperties":false,"properties":{
+		"a":{"type":"integer","minimum":5,"multipleOf":2},"b":{"type":"array","items":{"type":"string","minLength":2}},"c":{},"d":{}}}`
+	err := withSchema(t, schema).CheckArgs([]byte(`{"a":3,"b":["xx","y",7],"z":1,"y":1}`))
+	want := []Problem{
+		{"/a", "must be a multiple of 2; it must be at least 5"}, {"/b/1", "must have at least 2 characters, and has 1"}, {"/b/2", "must be a string, not a number"},
+		{"/c", "is missing"}, {"/d", "is missing"}, {"/y", "is not an allowed field"}, {"/z", "is not an allowed field"},
+	}
+	if got := Problems(err); !slices.Equal(got, want) {
+		t.Errorf("got  %v\nwant %v", got, want)
+	}
+	for _, p := range want {
+		if said := "The field " + p.Path + " " + p.Problem + "."; !strings.Contains(err.Error(), said) {
+			t.Errorf("%s is missing in %s", said, err)
+		}
+	}
+	many := `{"a":6,"c":1,"d":1`
+	for i := range 1000 {
+		many += `,"other` + strconv.Itoa(i) + `":1`
+	}
+	err = withSchema(t, schema).CheckArgs([]byte(many + "}"))
+	if n := len(Problems(err)); n != mostProblems {
+		t.Errorf("%d problems are told", n)
+	}
+	if said := fault.From(err).Message; !strings.HasSuffix(said, "is not an allowed field. There are more problems.") || len(said) > 600 {
+		t.Error(err)
+	}
+	if Problems(errors.New("other")) != nil || Problems(withSchema(t, schema).CheckArgs([]byte(`[`))) != nil {
+		t.Error("problems of what names no place")
 	}
 }
 

@@ -242,9 +242,11 @@ func (f Frame) edits() []State {
 	a := reviewed(asked(refundArgs)).Approval
 	fields := []view.Field{
 		{Field: review.Field{Name: "order_id", Help: "its number", Sort: review.TextField, Needed: true}, ID: "arg.order_id", Value: "o-7"},
-		{Field: review.Field{Name: "amount", Sort: review.NumberField, Needed: true}, ID: "arg.amount", Value: "twenty", Problem: "it is no number."},
+		{Field: review.Field{Name: "amount", Sort: review.NumberField, Needed: true, Limits: "more than 0, at most 500"}, ID: "arg.amount", Value: "twenty", Problem: "it is no number."},
 		{Field: review.Field{Name: "notify", Sort: review.ChoiceField, Options: []json.RawMessage{[]byte("true"), []byte("false")}, Now: []byte("true"), Needed: true}, ID: "arg.notify", Value: "0"},
-		{Field: review.Field{Name: "note", Sort: review.TextField}, ID: "arg.note", Optional: true},
+		{Field: review.Field{Name: "note", Sort: review.TextField, Like: "thrown away", Limits: "at most 40 characters"}, ID: "arg.note", Optional: true},
+		{Field: review.Field{Name: "send_to", Sort: review.ListField, Items: "string", Limits: "at most 3 entries"}, ID: "arg.send_to", Value: "ana@example.com\nben@example.com"},
+		{Field: review.Field{Name: "payee", Sort: review.TextField}, ID: "arg.payee", Value: odd},
 		{Field: review.Field{Name: "lines", Sort: review.JSONField}, ID: "arg.lines", Value: "[\n  {\n    \"sku\": \"A-1\"\n  }\n]"},
 		{Field: review.Field{Name: "api_key", Sort: review.SecretField}, ID: "arg.api_key"},
 		{Field: review.Field{Name: "access", Sort: review.KeptField}, ID: "arg.access"},

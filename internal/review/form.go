@@ -18,7 +18,9 @@ type Field struct {
 	Title   string // foreign: what the schema calls it; empty: nothing
 	Help    string // foreign
 	Type    string // as the schema has it, or the value where that says nothing
-	Like    string // an example of how its format is written; empty: it has none that is known
+	Items   string // of an array: what its entries are, as Type
+	Like    string // an example of how it is written; empty: it has none that is known. Foreign
+	Limits  string // how large it may be: "at least 1, at most 500"; empty: nothing is said of that
 	Sort    FieldSort
 	Options []json.RawMessage // of a choice
 	Now     json.RawMessage   // what it is filled with: its value, or a question's default; nil: nothing
@@ -35,6 +37,7 @@ const (
 	NumberField FieldSort = "number"
 	ChoiceField FieldSort = "choice"
 	DateField   FieldSort = "date" // a day: a text of the form that Like has
+	ListField   FieldSort = "list" // texts or numbers, one on each line
 	JSONField   FieldSort = "json"
 	SecretField FieldSort = "secret" // it is kept as it is unless another is typed
 	KeptField   FieldSort = "kept"   // it holds secrets, and is kept as it is
@@ -84,7 +87,11 @@ type filling struct {
 }
 
 func fieldOf(d described, now filling, secret bool) Field {
-	f := Field{Title: d.Title, Help: d.Description, Type: d.typeOf(now.value), Like: likes[d.Format], Options: d.options(), Now: now.value}
+	f := Field{Title: d.Title, Help: d.Description, Type: d.typeOf(now.value), Like: d.like(), Options: d.options(), Now: now.value}
+	if f.Type == "array" {
+		f.Items = d.items()
+	}
+	f.Limits = d.words(f.Type)
 	f.Secret = now.shown.Hidden || now.value == nil && secret
 	f.Sort = f.sort(now.shown)
 	if f.Sort == TextField && d.Format == "date" && (now.value == nil || isDate(OptionText(now.value))) {
@@ -105,6 +112,29 @@ type described struct {
 	Enum        []json.RawMessage `json:"enum"`
 	Const       json.RawMessage   `json:"const"`
 	Default     json.RawMessage   `json:"default"`
+	Examples    []json.RawMessage `json:"examples"`
+	Items       json.RawMessage   `json:"items"`
+	PrefixItems json.RawMessage   `json:"prefixItems"`
+	limited
+}
+
+// items is the type of all entries of an array; empty where the schema names none.
+func (d described) items() string {
+	var one struct {
+		Type string `json:"type"`
+	}
+	if d.PrefixItems != nil || json.Unmarshal(d.Items, &one) != nil {
+		return ""
+	}
+	return one.Type
+}
+
+// like is an example of a text: the schema's own, else one of its format.
+func (d described) like() string {
+	if len(d.Examples) > 0 && kindOf(d.Examples[0]) == "string" && len(d.Examples[0]) <= LongText && d.Format != "date" {
+		return OptionText(d.Examples[0])
+	}
+	return likes[d.Format]
 }
 
 // likes are formats of JSON Schema (draft 2020-12, validation, 7.3) with a text of each.
@@ -147,6 +177,8 @@ func (f Field) sort(now display.Node) FieldSort {
 		return TextField
 	case f.number():
 		return NumberField
+	case listed(f.Items, f.Now):
+		return ListField
 	}
 	return JSONField
 }
@@ -186,6 +218,8 @@ func (f Field) Text() string {
 		return OptionText(f.Now)
 	case NumberField:
 		return string(f.Now)
+	case ListField:
+		return lines(f.Now)
 	case JSONField:
 		return Pretty(f.Now)
 	}
@@ -223,6 +257,8 @@ func (f Field) Value(text string) (v json.RawMessage, problem string) {
 		return nil, ""
 	case f.Sort == TextField, f.Sort == SecretField && text != "" && f.textual():
 		return quoted(text), ""
+	case f.Sort == ListField:
+		return f.list(text)
 	}
 	text = strings.TrimSpace(text)
 	switch err := canon.Valid([]byte(text)); {

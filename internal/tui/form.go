@@ -38,6 +38,9 @@ type field struct {
 func newForm(q *question) *form {
 	f := &form{app: q.app, of: q}
 	for _, one := range review.FieldsOf(q.q.Form, nil, q.q.Mask) {
+		if one.Sort == review.ListField { // there is one line to write on
+			one.Sort = review.JSONField
+		}
 		added := &field{Field: one}
 		added.fill(one.Now)
 		f.fields = append(f.fields, added)
@@ -204,7 +207,10 @@ func (f *form) body(w, h int) []string {
 		spans := append(oneLook(mark, strong), s.name(one.Name)...)
 		more := "  " + one.Type
 		if one.Like != "" && (one.Sort == review.TextField || one.Sort == review.DateField) {
-			more += " like " + one.Like
+			more += " like " + display.Line(one.Like)
+		}
+		if one.Limits != "" {
+			more += ", " + one.Limits
 		}
 		if one.Needed {
 			more += ", needed"
