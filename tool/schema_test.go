@@ -137,8 +137,13 @@ func TestCheckArgsTellsEverything(t *testing.T) {
 		"a":{"type":"integer","minimum":5,"multipleOf":2},"b":{"type":"array","items":{"type":"string","minLength":2}},"c":{},"d":{}}}`
 	err := withSchema(t, schema).CheckArgs([]byte(`{"a":3,"b":["xx","y",7],"z":1,"y":1}`))
 	want := []Problem{
-		{"/a", "must be a multiple of 2; it must be at least 5"}, {"/b/1", "must have at least 2 characters, and has 1"}, {"/b/2", "must be a string, not a number"},
-		{"/c", "is missing"}, {"/d", "is missing"}, {"/y", "is not an allowed field"}, {"/z", "is not an allowed field"},
+		{"/a", "must be a multiple of 2; it must be at least 5"},
+		{"/b/1", "must have at least 2 characters, and has 1"},
+		{"/b/2", "must be a string, not a number"},
+		{"/c", "is missing"},
+		{"/d", "is missing"},
+		{"/y", "is not an allowed field"},
+		{"/z", "is not an allowed field"},
 	}
 	if got := Problems(err); !slices.Equal(got, want) {
 		t.Errorf("got  %v\nwant %v", got, want)

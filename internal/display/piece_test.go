@@ -222,7 +222,8 @@ func TestOddities(t *testing.T) {
 	for in, want := range map[string][]display.Oddity{
 		"plain\ntext": nil,
 		"a\u200bb\u202eаdmin\u200b": {
-			{Title: "U+200B ZERO WIDTH SPACE", Count: 2}, {Title: "U+202E RIGHT-TO-LEFT OVERRIDE", Count: 1},
+			{Title: "U+200B ZERO WIDTH SPACE", Count: 2},
+			{Title: "U+202E RIGHT-TO-LEFT OVERRIDE", Count: 1},
 			{Title: "U+0430 CYRILLIC SMALL LETTER A, looks like a", Count: 1},
 		},
 	} {
