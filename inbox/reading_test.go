@@ -207,6 +207,11 @@ func TestRunPages(t *testing.T) {
 	b.get("/runs/"+waits.ID).want(200).has("A run approved", "refund approved", "Approved by ben. Nothing has run yet. Whoever started the run goes on with it: placet run resume "+waits.ID).hasNot("It waits for a person")
 	b.get("/runs").has("approved not gone on with yet: what was approved").hasNot("what it waits for")
 	b.get("/decided").has("approved not run yet")
+	d := run.NewDriver(run.Config{Store: w.st, Tools: tools, Agent: proposing(use("look", `{"order":"o-7"}`), use("nothing", `{}`), use("refund", `{"order":"o-7","amount":60}`)), Log: slog.New(slog.DiscardHandler)})
+	if _, err := d.Resume(t.Context(), waits.ID); err != nil {
+		t.Fatal(err)
+	}
+	b.get("/decided").has("refund approved succeeded").hasNot("not run yet")
 }
 
 // An agent's step is shown with what its run is for and why the agent wants it, without the

@@ -239,6 +239,9 @@ type Tx interface {
 	// Steps lists a run's steps with an index above after, oldest first. limit is 1
 	// to 1,000; 0 means 100.
 	Steps(runID string, after int64, limit int) ([]Step, error)
+	// StepCall is the id of the call that a step has led to; empty: it has led to none, or
+	// there is no such step.
+	StepCall(runID, stepID string) (callID string, err error)
 	// ContinuableRuns lists runs of the space that a daemon is to go on with, by id
 	// behind after: waiting ones that have a grant, or whose question an outcome learnt
 	// late has answered, and running ones that nobody works on. One that is not to be tried before a time after now is left out.

@@ -107,6 +107,8 @@ type Rows interface {
 	UpdateRun(prev, next run.Run) error
 	RenewRun(id string, fence int64, until time.Time) (bool, error)
 	Steps(runID string, after int64, limit int) ([]run.Step, error)
+	// StepCall is the id of a step's call; empty for none.
+	StepCall(runID, stepID string) (callID string, err error)
 	InsertStep(s run.Step) error
 	// UpdateStep writes what differs, guarded by prev's id and status.
 	UpdateStep(prev, next run.Step) error

@@ -16,10 +16,10 @@ func ReadCalls(ctx context.Context, s txn.Store, ds []decision.Decision) (calls 
 		calls = map[string]call.Call{}
 		began := time.Now()
 		for _, d := range ds {
-			if d.CallID == "" || d.Type != decision.Approval || time.Since(began) > longNaming {
+			if d.Choice != decision.ChoiceApprove || time.Since(began) > longNaming {
 				continue
 			}
-			k, err := tx.Call(d.CallID)
+			k, err := callOf(tx, d)
 			if err = absent(err); err != nil {
 				return err
 			}
@@ -30,6 +30,19 @@ func ReadCalls(ctx context.Context, s txn.Store, ds []decision.Decision) (calls 
 		return nil
 	})
 	return calls, err
+}
+
+// callOf is the call that a decision is about, of a run the one that its step has led to;
+// the zero Call where there is none yet.
+func callOf(tx Tx, d decision.Decision) (k call.Call, err error) {
+	id := d.CallID
+	if id == "" && d.Owner.Kind == decision.OwnerRun {
+		id, err = tx.StepCall(d.Owner.ID, d.StepID)
+	}
+	if id == "" || err != nil {
+		return k, err
+	}
+	return tx.Call(id)
 }
 
 // BecameWord is what became of a yes, in a word or two; empty: it was none, or that is not known.

@@ -52,6 +52,10 @@ var (
 				OR d.status IN ('withdrawn', 'superseded') AND EXISTS (SELECT 1 FROM step AS s JOIN call AS c ON c.id = s.call_id
 					WHERE s.run_id = run.id AND s.n = run.step_count AND c.status IN ('succeeded', 'failed')))))
 		ORDER BY run.id LIMIT +?`
+	// All steps of the run are walked through, without their arguments and results: what is
+	// looked at of each stands before those.
+	stepCallSQL = `SELECT coalesce(call_id, '') FROM step WHERE run_id = ? AND id = ?`
+
 	stepsSQL = `SELECT ` + of(`step`, stepColumns) + `, call.result FROM step LEFT JOIN call ON call.id = step.call_id
 		WHERE step.run_id = ? AND step.n > ? ORDER BY step.n LIMIT +?`
 )
@@ -220,6 +224,11 @@ func (x Rows) Steps(runID string, after int64, limit int) ([]run.Step, error) {
 		return err
 	})
 	return ss, err
+}
+
+func (x Rows) StepCall(runID, stepID string) (callID string, err error) {
+	_, err = x.queryRow(stepCallSQL, []any{runID, stepID}, func(r Row) error { callID = r.Str(0); return nil })
+	return callID, err
 }
 
 func (x Rows) InsertStep(s run.Step) error {

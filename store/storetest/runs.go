@@ -209,6 +209,11 @@ func runSteps(w *world) {
 	next.StepCount, next.Current = 2, step(2)
 	w.write(func(tx store.Tx) error { return tx.PutRun(first, run.Change{Next: next, Ended: &ended}) })
 	w.same([]run.Step{ended, next.Current}, read(w, func(tx store.Tx) ([]run.Step, error) { return tx.Steps(r.ID, 0, 0) }))
+	for id, want := range map[string]string{ended.ID: ended.CallID, next.Current.ID: next.Current.CallID, "step_none": ""} {
+		if got := read(w, func(tx store.Tx) (string, error) { return tx.StepCall(r.ID, id) }); got != want {
+			w.Errorf("the call of step %s is %q, want %q", id, got, want)
+		}
+	}
 	w.same(next.Current, w.run(r.ID).Current)
 	// Another process's idea of what comes next is refused with all that it brings.
 	again := first
@@ -491,6 +496,9 @@ func runHostedCalls(w *world) {
 	}
 	steps := read(w, func(tx store.Tx) ([]run.Step, error) { return tx.Steps(r.ID, 0, 10) })
 	w.same([]run.Step{r.Current}, steps)
+	if got := read(w, func(tx store.Tx) (string, error) { return tx.StepCall(r.ID, c.StepID) }); got != c.ID {
+		w.Errorf("the step's call is %q, want %s", got, c.ID)
+	}
 }
 
 // goal is a run that a story tells.
