@@ -30,7 +30,7 @@ func TestOpenNamesWhatIsMissing(t *testing.T) {
 
 func TestStartExpiresWhatIsOverdue(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	st, err := sqlite.Open(ctx, filepath.Join(t.TempDir(), "placet.db"), nil)
 	if err != nil {
@@ -160,7 +160,7 @@ func (a arriving) Send(_ context.Context, m delivery.Message) delivery.Outcome {
 // Who is to hear of what people are asked does, as long as it is started.
 func TestStartWakes(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	st, err := sqlite.Open(ctx, filepath.Join(t.TempDir(), "placet.db"), nil)
 	if err != nil {

@@ -206,7 +206,7 @@ func setupIn(t tester, dir string, hooks *sqlite.Hooks, change ...func(*call.Con
 func (w *world) open() *store.Store {
 	w.t.Helper()
 	st, err := sqlite.Open(context.Background(), w.path, &sqlite.Options{
-		Now: w.clock.Now, BusyTimeout: 20 * time.Second, Hooks: w.hooks,
+		Now: w.clock.Now, BusyTimeout: 5 * time.Minute, Hooks: w.hooks,
 	})
 	if err != nil {
 		w.t.Fatal(err)
@@ -237,7 +237,7 @@ func (w *world) executor(st txn.Store, change ...func(*call.Config)) *call.Execu
 	}
 	ex := call.NewExecutor(c)
 	w.t.Cleanup(func() { // late outcomes are stored before the store is closed
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 		defer cancel()
 		if err := ex.Wait(ctx); err != nil {
 			w.t.Errorf("a tool is still at work: %v", err)

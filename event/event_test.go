@@ -44,7 +44,7 @@ func setup(t *testing.T) *world {
 
 func (w *world) open(hooks *sqlite.Hooks) *store.Store {
 	w.t.Helper()
-	st, err := sqlite.Open(context.Background(), w.path, &sqlite.Options{Hooks: hooks, BusyTimeout: 20 * time.Second})
+	st, err := sqlite.Open(context.Background(), w.path, &sqlite.Options{Hooks: hooks, BusyTimeout: 5 * time.Minute})
 	if err != nil {
 		w.t.Fatal(err)
 	}

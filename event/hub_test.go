@@ -160,7 +160,7 @@ func TestAwaitInAStoreThatIsClosed(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	a := w.stream("call_a", 1)
-	ctx, stop := context.WithTimeout(w.ctx, time.Minute)
+	ctx, stop := context.WithTimeout(w.ctx, 5*time.Minute)
 	defer stop()
 	for range 200 / raceFactor {
 		st, err := sqlite.Open(w.ctx, w.path, nil)

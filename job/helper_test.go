@@ -18,7 +18,10 @@ import (
 )
 
 // patience only ends what hangs.
-const patience = time.Minute
+const patience = 5 * time.Minute
+
+// whole bounds a test in all, however slow the machine is: it only ends what hangs.
+const whole = 20 * time.Minute
 
 type world struct {
 	*testing.T
@@ -40,7 +43,7 @@ func setup(t *testing.T, change ...func(*job.Config)) *world {
 // setupAt is setup with a store whose clock is now; nil: its own.
 func setupAt(t *testing.T, now func() time.Time, change ...func(*job.Config)) *world {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), whole)
 	t.Cleanup(cancel)
 	w := &world{T: t, ctx: ctx, db: filepath.Join(t.TempDir(), "placet.db"), dir: t.TempDir()}
 	w.st = placettest.OpenFile(t, w.db, &sqlite.Options{Now: now, Hooks: &sqlite.Hooks{Twice: true, Strict: true}})

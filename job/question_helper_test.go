@@ -34,7 +34,7 @@ type asker struct {
 
 func askingJob(t *testing.T) *asker {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), whole)
 	t.Cleanup(cancel)
 	a := &asker{T: t, ctx: ctx, clock: &placettest.Clock{}, path: filepath.Join(t.TempDir(), "placet.db")}
 	a.st = a.open()

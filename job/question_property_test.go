@@ -374,6 +374,9 @@ func (k *skeptic) check(*rapid.T) {
 			slices.Reverse(ds)
 			k.rows(of, ds)
 			es, err := tx.Events(event.Query{Stream: j.Stream(), Limit: 1000})
+			if err != nil {
+				return err
+			}
 			var log []string
 			for _, e := range es[1:] {
 				log = append(log, string(e.Type)+" "+e.Subject)

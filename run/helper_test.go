@@ -228,7 +228,7 @@ func (w *world) sound() {
 // open opens the store once more: as another process would.
 func (w *world) open() *store.Store {
 	w.t.Helper()
-	st, err := sqlite.Open(context.Background(), w.path, &sqlite.Options{Now: w.clock.Now, BusyTimeout: 20 * time.Second, Hooks: w.hooks})
+	st, err := sqlite.Open(context.Background(), w.path, &sqlite.Options{Now: w.clock.Now, BusyTimeout: 5 * time.Minute, Hooks: w.hooks})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -274,7 +274,7 @@ func (w *world) driver(change func(*run.Config)) *run.Driver {
 	}
 	d := run.NewDriver(c)
 	w.t.Cleanup(func() { // late outcomes are stored before the store is closed
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 		defer cancel()
 		if err := d.Wait(ctx); err != nil {
 			w.t.Errorf("something is still at work: %v", err)

@@ -106,7 +106,7 @@ func plan() run.Agent {
 func (k task) open() (*hand, *store.Store, error) {
 	now := func() time.Time { return time.Now().Add(k.Ahead) }
 	ctx := context.Background()
-	st, err := sqlite.Open(ctx, k.Path, &sqlite.Options{Now: now, BusyTimeout: 20 * time.Second})
+	st, err := sqlite.Open(ctx, k.Path, &sqlite.Options{Now: now, BusyTimeout: 5 * time.Minute})
 	if err != nil {
 		return nil, nil, err
 	}

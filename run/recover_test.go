@@ -149,7 +149,7 @@ func TestToolThatIgnoresItsTime(t *testing.T) {
 // settle waits until nothing is at work any more.
 func (w *world) settle() {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	if err := w.d.Wait(ctx); err != nil {
 		w.t.Fatal(err)

@@ -20,7 +20,7 @@ import (
 
 const (
 	installPatience = 10 * time.Minute
-	startPatience   = time.Minute
+	startPatience   = 5 * time.Minute
 	endPatience     = 20 * time.Second
 )
 

@@ -33,7 +33,7 @@ type Crawled struct {
 const (
 	BodyLimit      = 4 << 20
 	crawlLimit     = 2000
-	answerPatience = 20 * time.Second
+	answerPatience = 2 * time.Minute
 )
 
 // Crawl asks for everything that can be found from an address, on its origin, with GET,

@@ -17,7 +17,7 @@ import (
 )
 
 // DefaultPatience is how long a page may take for one thing. Only a failing test meets it.
-const DefaultPatience = 30 * time.Second
+const DefaultPatience = 2 * time.Minute
 
 // Page is a tab of the browser.
 type Page struct {

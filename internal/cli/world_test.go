@@ -19,7 +19,7 @@ import (
 )
 
 // patience bounds waits that end by a signal; only a failing test meets it.
-const patience = time.Minute
+const patience = 5 * time.Minute
 
 // world is a folder with tools, a configuration and a store.
 type world struct {

@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 
 const (
 	// patience bounds waits that end by a signal; only a failing test meets it.
-	long   = time.Minute
+	long   = 5 * time.Minute
 	often  = 10 * time.Millisecond
 	schema = `{"type":"object","properties":{"order":{"type":"string"}},"required":["order"],"additionalProperties":false}`
 	order  = `{"order":"o-7"}`

@@ -18,7 +18,7 @@ import (
 )
 
 // patience bounds waits that end by a signal; only a failing test meets it.
-const patience = time.Minute
+const patience = 5 * time.Minute
 
 //go:embed world
 var files embed.FS

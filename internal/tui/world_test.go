@@ -334,7 +334,7 @@ func (p *person) without(text string) string {
 	return p.untilIs("no "+text, func(s string) bool { return !strings.Contains(s, text) })
 }
 
-const patience = 20 * time.Second // that only a failing test meets
+const patience = 5 * time.Minute // that only a failing test meets
 
 func (p *person) untilIs(what string, is func(string) bool) string {
 	p.t.Helper()

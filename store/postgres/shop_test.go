@@ -26,7 +26,7 @@ import (
 )
 
 // patience bounds every wait of a test. It is long: it only ends what hangs.
-const patience = 2 * time.Minute
+const patience = 5 * time.Minute
 
 func patient(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
