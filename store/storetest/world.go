@@ -16,7 +16,10 @@ import (
 )
 
 // patience bounds every wait of a test. It is long: it only ends what hangs.
-const patience = 2 * time.Minute
+const patience = 5 * time.Minute
+
+// wholeTest bounds a test in all, however slow the machine is.
+const wholeTest = 20 * time.Minute
 
 // world is one test's own store and what it takes to use it.
 type world struct {
@@ -34,7 +37,7 @@ func setup(t *testing.T, b Backend) *world {
 }
 
 func at(t *testing.T, b Backend, place Instance, s *store.Store) *world {
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), wholeTest)
 	t.Cleanup(cancel)
 	return &world{T: t, b: b, place: place, s: s, ctx: ctx}
 }
