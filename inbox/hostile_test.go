@@ -104,7 +104,7 @@ func TestHostileText(t *testing.T) {
 	}
 	b := w.as(token.Reviewer, hostileLabel)
 	for _, at := range []string{
-		"/", "/?q=" + url.QueryEscape(plain(hostile)[:100]), "/?kind=" + url.QueryEscape(plain(hostile)), "/?tool=" + url.QueryEscape(plain(hostile)), "/decided",
+		"/", "/?q=" + url.QueryEscape(plain(hostile)[:100]), "/?kind=" + url.QueryEscape(plain(hostile)), "/?tool=" + url.QueryEscape(plain(hostile)), "/decided", "/decided?q=" + url.QueryEscape(plain(hostile)[:100]), "/decided?how=" + url.QueryEscape(plain(hostile)),
 		"/approvals/" + approval.ID, "/approvals/" + approval.ID + "?open=1", "/approvals/" + approval.ID + "/edit", "/approvals/" + approval.ID + "/edit?as=text",
 		"/approvals/" + before.ID, "/approvals/" + after.ID + "?open=1", "/approvals/" + rejected.ID, "/questions/" + q.ID, "/questions/" + answered.ID,
 		"/approvals/" + url.PathEscape(plain(hostile)[:80]), "/questions/" + url.PathEscape(plain(hostile)[:80]), "/" + url.PathEscape(plain(hostile)[:80]), "/sign-in?to=" + url.QueryEscape(hostile),

@@ -54,7 +54,7 @@ func (b *Inbox) waiting(w http.ResponseWriter, r *http.Request, who reviewer) {
 		return
 	}
 	var after decision.QueuePlace
-	after.ExpiresAt, after.ID, err = placeOf(asked.Get("after"), digestOf(f))
+	after.ExpiresAt, after.ID, err = placeOf(asked.Get("after"), listOf("/"+addressOf(f, nil)))
 	if err != nil {
 		b.fail(w, r, who, err)
 		return
@@ -82,11 +82,12 @@ func (b *Inbox) readQueue(ctx context.Context, f review.Filter, after decision.Q
 	if f.Age == 0 && f.Search == "" {
 		q.Matches = review.Matches(page.Counts, f)
 	}
+	list := listOf(q.First)
 	if !page.Begin.IsZero() {
-		q.Back = "/" + addressOf(f, url.Values{"after": {placeText(page.Begin.ExpiresAt, page.Begin.ID, digestOf(f))}, "back": {"1"}})
+		q.Back = "/" + addressOf(f, url.Values{"after": {placeText(page.Begin.ExpiresAt, page.Begin.ID, list)}, "back": {"1"}})
 	}
 	if !page.End.IsZero() {
-		q.Next = "/" + addressOf(f, url.Values{"after": {placeText(page.End.ExpiresAt, page.End.ID, digestOf(f))}})
+		q.Next = "/" + addressOf(f, url.Values{"after": {placeText(page.End.ExpiresAt, page.End.ID, list)}})
 	}
 	return q, page.Seen, nil
 }
@@ -166,47 +167,8 @@ func (b *Inbox) count(ctx context.Context) (n int64) {
 	return n
 }
 
-// digestOf tells filters apart.
-func digestOf(f review.Filter) string {
-	sum := sha256.Sum256([]byte(addressOf(f, nil)))
+// listOf tells the places of one list, by its address, from those of others.
+func listOf(address string) string {
+	sum := sha256.Sum256([]byte(address))
 	return hex.EncodeToString(sum[:6])
-}
-
-// inDecided tells its places from those of the queue.
-const inDecided = "decided"
-
-// decided lists what does not wait any more, what was decided last first.
-func (b *Inbox) decided(w http.ResponseWriter, r *http.Request, who reviewer) {
-	q := view.Queue{}
-	after := r.URL.Query().Get("after")
-	at, of, err := placeOf(after, inDecided)
-	if err != nil {
-		b.fail(w, r, who, err)
-		return
-	}
-	var ds []decision.Decision
-	err = txn.View(r.Context(), b.c.Store, func(tx decision.Tx) (err error) {
-		q.At = tx.Now()
-		ds, err = tx.SettledDecisions(decision.Settled{Space: b.c.Space, After: decision.SettledPlace{At: at, ID: of}, Limit: onPage + 1})
-		return err
-	})
-	if err != nil {
-		b.fail(w, r, who, err)
-		return
-	}
-	if len(ds) > onPage {
-		ds = ds[:onPage]
-		end := ds[onPage-1].BehindSettled()
-		q.Next = address("/decided", "after", placeText(end.At, end.ID, inDecided))
-	}
-	if after != "" {
-		q.Back = "/decided"
-	}
-	for _, d := range ds {
-		q.Rows = append(q.Rows, review.RowOf(d))
-	}
-	if q.Calls, err = review.ReadCalls(r.Context(), b.c.Store, ds); err != nil && r.Context().Err() == nil {
-		b.c.Log.Warn("what became of decisions was not read for a page", "error", err)
-	}
-	b.show(w, r, http.StatusOK, view.DecidedPage(b.shell(r, who, view.Decided, "Decided"), q))
 }

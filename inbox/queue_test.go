@@ -139,6 +139,15 @@ func TestSearchFindsNoSecret(t *testing.T) {
 	if got := b.get("/?q=o-7").rows(); len(got) != 1 || got[0] != d.ID {
 		t.Errorf("o-7 finds %q", got)
 	}
+	people := decision.Operator{Store: w.st, Principal: "ben"}
+	a := decision.Answer{Approved: true, EditedArgs: []byte(`{"order":"o-7","amount":4,"password":"n3w-s3cret"}`), Shown: d.Digest, By: "ben", Note: "not s3cret but n3w-s3cret, for Eve"}
+	if _, err := people.Decide(t.Context(), d.ID, a); err != nil {
+		t.Fatal(err)
+	}
+	for _, q := range []string{"s3cret", "n3w-s", "S3CRET"} {
+		b.get("/decided?q=" + q).want(200).has("Nothing of that sort was found")
+	}
+	b.get("/decided?q=for+eve").want(200).has("refund approved")
 }
 
 // Nor by how many rows a search has, or whether there is a page behind it.
@@ -197,6 +206,11 @@ func TestDecidedList(t *testing.T) {
 		t.Errorf("it leads to %q", got)
 	}
 	b.get(p.link("next")).want(200).has("o-9").hasNot("o-59")
+	p = b.get("/decided?how=rejected&q=O-").want(200).has("o-59")
+	b.get(p.link("next")).want(200).has("o-9").hasNot("o-59")
+	if next := strings.Replace(p.link("next"), "how=rejected", "how=approved", 1); b.get(next).status != 400 {
+		t.Error("a place in one list is one in another")
+	}
 	// What was decided last comes first, whenever it was asked.
 	if err := people.RejectShown(t.Context(), "", waits.ID, waits.Digest, "ben", ""); err != nil {
 		t.Fatal(err)
@@ -241,6 +255,14 @@ func TestDecidedSaysWhatBecameOfIt(t *testing.T) {
 	approve()
 	b := w.as(token.Reviewer, "ana")
 	b.get("/decided").want(200).has("refund approved not run yet", "refund rejected order", "refund approved succeeded")
+	b.get("/decided?how=rejected").want(200).has("refund rejected order").hasNot("refund approved")
+	b.get("/decided?how=approved&q=o-7").want(200).has("refund approved succeeded").hasNot("rejected by")
+	b.get("/decided?q=BEN").want(200).has("refund approved succeeded", "refund rejected")
+	b.get("/decided?q=nobody").want(200).has("Nothing of that sort was found").hasNot("refund")
+	b.get("/decided?how=other").want(400).has("Nothing ends as")
+	if p := b.get("/decided?q=" + no.ID); p.path != "/approvals/"+no.ID {
+		t.Errorf("an id leads to %s", p.path)
+	}
 	// And whoever is asked for the same again is told.
 	again := w.park("refund", small)
 	b.get("/approvals/" + again.ID).want(200).has("Is it asked twice? Exactly these arguments were approved just now")

@@ -80,7 +80,7 @@ func (f Frame) queues() []State {
 	full.Total, full.Next, full.Back = 12, "/?after=x", "/?after=x&back=1"
 	searched.Filter, searched.Total, searched.Cut, searched.Next = review.Filter{Search: "Köhler"}, 100_000, true, "/?after=x"
 	searched.Rows = full.Rows[2:3]
-	listed := view.Queue{At: now, Next: "/decided?after=x"}
+	listed := view.Past{At: now, Next: "/decided?after=x"}
 	for _, d := range []decision.Decision{
 		decided(asked(refundArgs), decision.Consumed, decision.ChoiceApprove), decided(asked(refundArgs), decision.Rejected, decision.ChoiceReject), expired(), withdrawn(), answered(),
 	} {
@@ -97,7 +97,8 @@ func (f Frame) queues() []State {
 		{"queue-search-cut", view.WaitingPage(s, searched)},
 		{"queue-restored-store", view.WaitingPage(restored, full)},
 		{"decided", view.DecidedPage(past, listed)},
-		{"decided-empty", view.DecidedPage(past, view.Queue{At: now})},
+		{"decided-empty", view.DecidedPage(past, view.Past{At: now})},
+		{"decided-searched", view.DecidedPage(past, view.Past{At: now, Past: review.Past{Standing: "rejected", Search: "o-7"}, Cut: true, Next: "/decided?after=x"})},
 	}
 }
 

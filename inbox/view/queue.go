@@ -10,7 +10,7 @@ import (
 	"github.com/placet-dev/placet/internal/review"
 )
 
-// Queue is a page of what waits, or of what was decided.
+// Queue is a page of what waits.
 type Queue struct {
 	At      time.Time
 	Rows    []review.Row
@@ -23,7 +23,26 @@ type Queue struct {
 	Matches int64 // how many the filter leaves; below 0: not known
 	Total   int64 // how many wait in all
 	Notice  *Notice
-	Calls   map[string]call.Call // that decisions are about, by those; of what was decided
+}
+
+// Past is a page of what was decided.
+type Past struct {
+	review.Past
+	At    time.Time
+	Rows  []review.Row
+	Calls map[string]call.Call // that decisions are about, by those
+	Next  string               // empty: there is none
+	Back  string
+	Cut   bool // a search stopped before it came to the end
+}
+
+// standings are how what was decided can stand.
+func (p Past) standings() []Option {
+	all := []Option{{Text: "everything", Chosen: p.Standing == ""}}
+	for _, s := range review.Standings {
+		all = append(all, Option{s, s, p.Standing == s})
+	}
+	return all
 }
 
 // Option is one that a filter can be set to.
