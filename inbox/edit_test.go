@@ -249,9 +249,9 @@ func TestAProblemStandsAtItsField(t *testing.T) {
 		at    string // the field at which it stands
 		says  string
 	}{
-		"below the least": {[]string{"arg.amount", "-1"}, "arg.amount", "it must be at least 0."},
-		"deep inside":     {[]string{"arg.lines", `[{"n":"x"}]`}, "arg.lines", "in it, 0/n must be a number, not a string."},
-		"no number":       {[]string{"arg.amount", "many"}, "arg.amount", "it is no number."},
+		"below the least": {[]string{"arg.amount", "-1"}, "arg.amount", "It must be at least 0."},
+		"deep inside":     {[]string{"arg.lines", `[{"n":"x"}]`}, "arg.lines", "In it, 0/n must be a number, not a string."},
+		"no number":       {[]string{"arg.amount", "many"}, "arg.amount", "It is no number."},
 	} {
 		p := b.post(at, with(f, append(c.pairs, "answer", "look")...)).want(422)
 		if problem := p.byID(c.at + "-problem"); problem == nil || strings.TrimSpace(textIn(problem)) != c.says {
@@ -263,7 +263,7 @@ func TestAProblemStandsAtItsField(t *testing.T) {
 	}
 	p := b.post(at, with(f, "arg.amount", "-1", "arg.lines", `[{"n":1},{"n":"x"}]`, "arg.send_to", "a\r\n"+strings.Repeat("b", 21), "answer", "look")).want(422)
 	for field, says := range map[string]string{
-		"arg.amount": "it must be at least 0.", "arg.lines": "in it, 1/n must be a number, not a string.", "arg.send_to": "entry 2 must have at most 20 characters, and has 21.",
+		"arg.amount": "It must be at least 0.", "arg.lines": "In it, 1/n must be a number, not a string.", "arg.send_to": "Entry 2 must have at most 20 characters, and has 21.",
 	} {
 		if problem := p.byID(field + "-problem"); problem == nil || strings.TrimSpace(textIn(problem)) != says {
 			t.Errorf("of several: at %s stands %v", field, problem)

@@ -127,7 +127,7 @@ func TestADay(t *testing.T) {
 	f := trim(p.form(at))
 	b.post(at, with(f, "answer", "0", "arg.day", "")).want(422).has("day: it is needed.")
 	p = b.post(at, with(f, "answer", "0", "arg.day", "2026-02-30")).want(422)
-	if problem := p.byID("arg.day-problem"); problem == nil || !strings.Contains(textIn(problem), "it is no date: write it like 2026-11-30.") {
+	if problem := p.byID("arg.day-problem"); problem == nil || !strings.Contains(textIn(problem), "It is no date: write it like 2026-11-30.") {
 		t.Error("a day that there is not is not refused at its field")
 	}
 	b.post(at, with(f, "answer", "0", "arg.day", "2026-12-24")).want(200).has("Answered", "2026-12-24")
