@@ -144,10 +144,12 @@ func TestSearchFindsNoSecret(t *testing.T) {
 	if _, err := people.Decide(t.Context(), d.ID, a); err != nil {
 		t.Fatal(err)
 	}
-	for _, q := range []string{"s3cret", "n3w-s", "S3CRET"} {
+	for _, q := range []string{"s3cret", "n3w-s", "S3CRET", "for+eve"} { // a note may repeat what only the decision's own page knows to be secret
 		b.get("/decided?q=" + q).want(200).has("Nothing of that sort was found")
 	}
-	b.get("/decided?q=for+eve").want(200).has("refund approved")
+	b.get("/decided?q=O-7").want(200).has("refund approved")
+	w.alter(`UPDATE decision SET request = CAST('{' AS BLOB) WHERE id = ?`, d.ID)
+	b.get("/decided?q=n3w-s").want(200).has("Nothing of that sort was found")
 }
 
 // Nor by how many rows a search has, or whether there is a page behind it.

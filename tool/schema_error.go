@@ -98,6 +98,8 @@ func Problems(err error) []Problem {
 
 func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] + "." }
 
+const missing = "is missing"
+
 // violations are what a reader is told, one for each place and in the order of places: the
 // library reports all, in no fixed order.
 func violations(e *jsonschema.ValidationError) (all []violation) {
@@ -106,6 +108,7 @@ func violations(e *jsonschema.ValidationError) (all []violation) {
 		switch {
 		case last < 0 || !slices.Equal(all[last].path, v.path):
 			all = append(all, v)
+		case strings.HasPrefix(all[last].what, missing) && strings.HasPrefix(v.what, missing): // it is missing once
 		case !strings.Contains(all[last].what, v.what) && len(all[last].what) < maxShort:
 			all[last].what += "; it " + v.what
 		}
@@ -140,7 +143,19 @@ func collect(e *jsonschema.ValidationError, all []violation) []violation {
 
 // compare orders by place, then by text.
 func (v violation) compare(o violation) int {
-	return cmp.Or(slices.Compare(v.path, o.path), strings.Compare(v.what, o.what))
+	return cmp.Or(slices.CompareFunc(v.path, o.path, compareNames), strings.Compare(v.what, o.what))
+}
+
+// compareNames has the entries of a list in their order: 2 before 10.
+func compareNames(a, b string) int {
+	if isIndex(a) && isIndex(b) {
+		return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
+	}
+	return strings.Compare(a, b)
+}
+
+func isIndex(name string) bool {
+	return name != "" && strings.Trim(name, "0123456789") == ""
 }
 
 // noAlternative is for anyOf and oneOf of which nothing fits. If all alternatives
@@ -183,11 +198,11 @@ func describe(e *jsonschema.ValidationError) []violation {
 	case *kind.Type: // of the schema of schemas; elsewhere types are rules of ours
 		return []violation{wrongType(v.path, k.Want, k.Got)}
 	case *kind.Required:
-		return v.below(k.Missing, "is missing")
+		return v.below(k.Missing, missing)
 	case *kind.DependentRequired:
-		return v.below(k.Missing, "is missing; "+shown(k.Prop)+" needs it")
+		return v.below(k.Missing, missing+"; "+shown(k.Prop)+" needs it")
 	case *kind.Dependency:
-		return v.below(k.Missing, "is missing; "+shown(k.Prop)+" needs it")
+		return v.below(k.Missing, missing+"; "+shown(k.Prop)+" needs it")
 	case *kind.AdditionalProperties:
 		return v.below(k.Properties, "is not an allowed field")
 	case *kind.PropertyNames:

@@ -153,6 +153,11 @@ func TestCheckArgsTellsEverything(t *testing.T) {
 			t.Errorf("%s is missing in %s", said, err)
 		}
 	}
+	err = withSchema(t, `{"required":["b"],"dependentRequired":{"a":["b"]},"properties":{"l":{"items":{"type":"string"}}}}`).CheckArgs([]byte(`{"a":1,"l":["","",2,"","","","","","","",10]}`))
+	want = []Problem{{"/b", "is missing"}, {"/l/2", "must be a string, not a number"}, {"/l/10", "must be a string, not a number"}}
+	if got := Problems(err); !slices.Equal(got, want) {
+		t.Errorf("got  %v\nwant %v", got, want)
+	}
 	many := `{"a":6,"c":1,"d":1`
 	for i := range 1000 {
 		many += `,"other` + strconv.Itoa(i) + `":1`

@@ -16,7 +16,7 @@ func ReadCalls(ctx context.Context, s txn.Store, ds []decision.Decision) (calls 
 		calls = map[string]call.Call{}
 		began := time.Now()
 		for _, d := range ds {
-			if d.Choice != decision.ChoiceApprove || time.Since(began) > longNaming {
+			if d.Choice != decision.ChoiceApprove || len(calls) >= alwaysNamed && time.Since(began) > longNaming {
 				continue
 			}
 			k, err := callOf(tx, d)

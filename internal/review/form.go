@@ -253,7 +253,9 @@ func (f Field) Value(text string) (v json.RawMessage, problem string) {
 	switch {
 	case f.Sort == KeptField, f.Sort == SecretField && text == "" && f.Now != nil:
 		return f.Now, ""
-	case text == "" && !f.Needed:
+	case f.Sort == ListField && strings.TrimSpace(text) == "" && (f.Needed || f.Now != nil):
+		return []byte("[]"), "" // an emptied list is one, too
+	case text == "" && !f.Needed, f.Sort == ListField && strings.TrimSpace(text) == "":
 		return nil, ""
 	case f.Sort == TextField, f.Sort == SecretField && text != "" && f.textual():
 		return quoted(text), ""

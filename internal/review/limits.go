@@ -24,9 +24,9 @@ func (l limited) words(kind string) string {
 	var w limitWords
 	switch kind {
 	case "integer", "number":
-		w.add("at least", l.Minimum)
+		w.add(sideOf(l.ExclusiveMinimum, "at least", "more than"), l.Minimum)
 		w.add("more than", l.ExclusiveMinimum)
-		w.add("at most", l.Maximum)
+		w.add(sideOf(l.ExclusiveMaximum, "at most", "less than"), l.Maximum)
 		w.add("less than", l.ExclusiveMaximum)
 		w.add("a multiple of", l.MultipleOf)
 	case "string":
@@ -39,6 +39,14 @@ func (l limited) words(kind string) string {
 	return strings.Join(w, ", ")
 }
 
+// sideOf is how a limit is said to which draft 4 says whether it is allowed itself.
+func sideOf(exclusive json.RawMessage, allowed, excluded string) string {
+	if string(exclusive) == "true" {
+		return excluded
+	}
+	return allowed
+}
+
 type limitWords []string
 
 // longestLimit keeps a number of a thousand digits out of a sentence.
@@ -46,7 +54,7 @@ const longestLimit = 20
 
 // add says a limit that is a number: of nouns the first is for one, the second for more.
 func (w *limitWords) add(words string, n json.RawMessage, nouns ...string) {
-	if kindOf(n) != "number" || len(n) > longestLimit || nouns != nil && string(n) == "0" {
+	if kindOf(n) != "number" || len(n) > longestLimit || nouns != nil && words == "at least" && string(n) == "0" {
 		return
 	}
 	words += " " + string(n)

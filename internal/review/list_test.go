@@ -49,6 +49,14 @@ func TestLists(t *testing.T) {
 			t.Errorf("%s: %q is %s, %q", c.name, c.typed, v, wrong)
 		}
 	}
+	for typed, want := range map[string]string{"": `[]`, " \n": `[]`, "3": `[3]`} { // of one that was there
+		if v, wrong := fields(asksLists, `{"n":[1]}`)["n"].Value(typed); string(v) != want || wrong != "" {
+			t.Errorf("%q in place of a list is %s, %q", typed, v, wrong)
+		}
+	}
+	if v, wrong := empty["n"].Value(" \r\n"); v != nil || wrong != "" {
+		t.Errorf("blanks in an empty list are %s, %q", v, wrong)
+	}
 	if got := fields(asksLists, `{"n":[1.0, 2e3]}`)["n"].Text(); got != "1.0\n2e3" {
 		t.Errorf("it is filled with %q", got)
 	}
@@ -77,6 +85,7 @@ func TestLimits(t *testing.T) {
 		`{"type":"number","exclusiveMinimum":0,"exclusiveMaximum":1e3}`: "more than 0, less than 1e3",
 		`{"type":"number","multipleOf":0.01}`:                           "a multiple of 0.01",
 		`{"type":"string","minLength":1,"maxLength":40}`:                "at least 1 character, at most 40 characters",
+		`{"type":"integer","minimum":5,"exclusiveMinimum":true}`:        "more than 5", `{"type":"array","maxItems":0}`: "at most 0 entries",
 		`{"type":"string","minLength":0}`:                               "",
 		`{"type":"array","minItems":2,"maxItems":2}`:                    "at least 2 entries, at most 2 entries",
 		`{"type":"array","maxItems":1}`:                                 "at most 1 entry",

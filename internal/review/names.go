@@ -30,6 +30,10 @@ func (a About) Root() string {
 // them may be large.
 const longNaming = 300 * time.Millisecond
 
+// alwaysNamed is how many are read however long it takes: on a slow machine, too, a page of
+// a few is whole.
+const alwaysNamed = 5
+
 // Of is what something is about: its subject, or else what that belongs to; empty: not known.
 func (n Names) Of(a About) string { return cmp.Or(n[a.Subject], n[a.Root()]) }
 
@@ -39,7 +43,7 @@ func ReadNames(ctx context.Context, s txn.Store, space string, all []About) (nam
 		names = Names{}
 		began := time.Now()
 		for _, a := range all {
-			if time.Since(began) > longNaming {
+			if len(names) >= alwaysNamed && time.Since(began) > longNaming {
 				return nil
 			}
 			if err := errors.Join(names.root(tx, space, a), names.subject(tx, space, a.Subject)); err != nil {

@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"github.com/placet-dev/placet/decision"
+	"github.com/placet-dev/placet/request"
 	"github.com/placet-dev/placet/txn"
 )
 
 // Past leaves out a part of what was decided. The zero Past shows all of it.
 type Past struct {
 	Standing string // as [StandingOf] has it; empty: all
-	Search   string // a text that has to stand in what is shown, also in who decided and in the note
+	Search   string // a text that has to stand in its row, or in the arguments of which that shows some
 }
 
 // Standings are how what does not wait any more can stand.
@@ -23,22 +24,37 @@ var Standings = []string{"approved", "rejected", "answered", "expired", "taken b
 func (p Past) None() bool { return p == Past{} }
 
 // Shows reports whether a decision that does not wait any more is one that is left in. A
-// search is held against what is shown of it, so that nobody finds out a secret by searching.
+// search is held against what its row shows, so that nobody finds out a secret by searching:
+// a note or reason may repeat one that only the decision's own page knows.
 func (p Past) Shows(d decision.Decision) bool {
 	if p.Standing != "" && StandingOf(d, false) != p.Standing {
 		return false
 	}
-	return p.Search == "" || holds(d, p.Search) || p.decided(d)
+	return p.Search == "" || rowHolds(d, strings.ToLower(p.Search))
 }
 
-// decided reports whether the answer holds what is searched for.
-func (p Past) decided(d decision.Decision) bool {
-	m, text := Mask(d), strings.ToLower(p.Search)
-	shown := []string{d.DecidedBy, m.Text(d.Note), string(m.Scrub(d.EditedArgs))}
+// rowHolds reports whether the row of a decision has a text, which is in lower case.
+func rowHolds(d decision.Decision, text string) bool {
+	has := func(s string) bool { return strings.Contains(strings.ToLower(s), text) }
+	names := []string{d.ID, d.RunID, d.CallID, d.Tool, d.Node, d.Kind, d.RequestedBy, d.DecidedBy, d.WithdrawnBy}
 	if d.Type == decision.Question {
-		shown = append(shown, string(d.Choice), string(m.Scrub(d.Input)))
+		names = append(names, string(d.Choice))
 	}
-	return slices.ContainsFunc(shown, func(s string) bool { return strings.Contains(strings.ToLower(s), text) })
+	if slices.ContainsFunc(names, has) {
+		return true
+	}
+	if d.Type == decision.Question {
+		return has(Mask(d).Text(d.Prompt))
+	}
+	if len(d.Request)+len(d.EditedArgs) > rowBytes {
+		return false
+	}
+	req, err := request.Decode(d.Request)
+	if err != nil {
+		return false // what is secret in it is not known
+	}
+	m := Mask(d)
+	return has(string(m.Scrub(req.Args))) || has(string(m.Scrub(d.EditedArgs)))
 }
 
 // Settled is a page of what was decided, what stopped waiting last first.
@@ -46,11 +62,11 @@ type Settled struct {
 	At        time.Time // of the reading, by the store's clock
 	Decisions []decision.Decision
 	End       decision.SettledPlace // where the next page begins; zero: nothing comes behind it
-	Cut       bool                  // it was looked for long enough, and the page is not full
+	Cut       bool                  // it was looked for long enough
 }
 
 // fewSettled is how many are read at once while a page is looked for: each may be large.
-const fewSettled = 100
+const fewSettled = 50
 
 // ReadSettled reads a page of the space behind a place. What is left out is read, too: after
 // a second the page is cut, and can be gone on with from its end.
@@ -59,7 +75,7 @@ func ReadSettled(ctx context.Context, s txn.Store, space string, p Past, after d
 	if !p.None() {
 		sel.Limit = fewSettled
 	}
-	for began := time.Now(); ; {
+	for until := time.Now().Add(longSearch); ; {
 		var ds []decision.Decision
 		err = txn.View(ctx, s, func(tx decision.Tx) (err error) {
 			found.At = tx.Now()
@@ -69,28 +85,28 @@ func ReadSettled(ctx context.Context, s txn.Store, space string, p Past, after d
 		if err != nil {
 			return Settled{}, err
 		}
-		if found.take(p, ds, limit) || len(ds) < sel.Limit {
+		if found.take(p, ds, limit, until) || len(ds) < sel.Limit {
 			return found, nil
 		}
 		sel.After = ds[len(ds)-1].BehindSettled()
-		if time.Since(began) > longSearch {
-			found.End, found.Cut = sel.After, true
-			return found, nil
-		}
 	}
 }
 
-// take adds what is left in, and reports whether there is more of that than the page has.
-func (s *Settled) take(p Past, ds []decision.Decision, limit int) bool {
+// take adds what is left in, and reports whether the page is done: there is more than it
+// has, or it was looked for until its time was over.
+func (s *Settled) take(p Past, ds []decision.Decision, limit int, until time.Time) bool {
 	for _, d := range ds {
-		if !p.Shows(d) {
-			continue
+		if p.Shows(d) {
+			if len(s.Decisions) == limit {
+				s.End = s.Decisions[limit-1].BehindSettled()
+				return true
+			}
+			s.Decisions = append(s.Decisions, d)
 		}
-		if len(s.Decisions) == limit {
-			s.End = s.Decisions[limit-1].BehindSettled()
+		if !p.None() && time.Now().After(until) {
+			s.End, s.Cut = d.BehindSettled(), true
 			return true
 		}
-		s.Decisions = append(s.Decisions, d)
 	}
 	return false
 }

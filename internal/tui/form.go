@@ -205,7 +205,7 @@ func (f *form) body(w, h int) []string {
 			mark, at = "> ", len(s.lines)
 		}
 		spans := append(oneLook(mark, strong), s.name(one.Name)...)
-		more := "  " + one.Type
+		more := "  " + display.Line(one.Type)
 		if one.Like != "" && (one.Sort == review.TextField || one.Sort == review.DateField) {
 			more += " like " + display.Line(one.Like)
 		}

@@ -88,7 +88,7 @@ func eventually(t *testing.T, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(5 * time.Minute); !ok(); runtime.Gosched() {
 		if time.Now().After(end) {
-			t.Fatal("it did not happen within 20 s")
+			t.Fatal("it did not happen within five minutes")
 		}
 	}
 }
