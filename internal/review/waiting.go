@@ -87,7 +87,10 @@ func (f Filter) Counts(c decision.QueueCount) bool {
 func holds(d decision.Decision, text string) bool {
 	m := Mask(d)
 	text = strings.ToLower(text)
-	shown := []string{d.ID, d.RunID, d.CallID, d.Tool, d.Kind, d.RequestedBy, m.Text(d.Reason), m.Text(d.Prompt), string(m.Scrub(Asked(d)))}
+	shown := []string{d.ID, d.RunID, d.CallID, d.Tool, d.Kind, d.RequestedBy, m.Text(d.Prompt), string(m.Scrub(Asked(d)))}
+	if d.Owner.Kind != decision.OwnerRun { // a run's reason may repeat a secret of another step
+		shown = append(shown, m.Text(d.Reason))
+	}
 	return slices.ContainsFunc(shown, func(s string) bool { return strings.Contains(strings.ToLower(s), text) })
 }
 
