@@ -33,7 +33,8 @@ func (v violation) where(top string) string {
 	return short(v.pointer())
 }
 
-// told is what of is said, as a sentence without its full stop.
+// told is the violation in words, as a sentence without its capital and full stop: what is
+// what the whole value is called.
 func (v violation) told(what called) string {
 	if len(v.path) == 0 {
 		return "the " + string(what) + " " + v.what
@@ -63,8 +64,8 @@ func refusal(found []violation, what called) error {
 		message += " " + sentence(v.told(what))
 	}
 	err := ErrInvalidArguments.Say("%s", message)
-	if at := found[0].pointer(); len(at) <= maxMessage {
-		err = err.With(Refusal{at, problems(found)})
+	if ps := problems(found); ps != nil {
+		err = err.With(Refusal{ps[0].Path, ps})
 	}
 	return err
 }
@@ -75,6 +76,7 @@ type Refusal struct {
 	Problems []Problem `json:"problems"`
 }
 
+// problems leaves out places whose path is too long to be told.
 func problems(found []violation) (ps []Problem) {
 	for _, v := range found[:min(len(found), mostProblems)] {
 		if p := v.pointer(); len(p) <= maxMessage {

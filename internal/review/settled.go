@@ -2,12 +2,9 @@ package review
 
 import (
 	"context"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/placet-dev/placet/decision"
-	"github.com/placet-dev/placet/request"
 	"github.com/placet-dev/placet/txn"
 )
 
@@ -23,38 +20,9 @@ var Standings = []string{"approved", "rejected", "answered", "expired", "taken b
 // None reports whether everything is shown.
 func (p Past) None() bool { return p == Past{} }
 
-// Shows reports whether a decision that does not wait any more is one that is left in. A
-// search is held against what its row shows, so that nobody finds out a secret by searching:
-// a note or reason may repeat one that only the decision's own page knows.
+// Shows reports whether a decision that does not wait any more is one that is left in.
 func (p Past) Shows(d decision.Decision) bool {
-	if p.Standing != "" && StandingOf(d, false) != p.Standing {
-		return false
-	}
-	return p.Search == "" || rowHolds(d, strings.ToLower(p.Search))
-}
-
-// rowHolds reports whether the row of a decision has a text, which is in lower case.
-func rowHolds(d decision.Decision, text string) bool {
-	has := func(s string) bool { return strings.Contains(strings.ToLower(s), text) }
-	names := []string{d.ID, d.RunID, d.CallID, d.Tool, d.Node, d.Kind, d.RequestedBy, d.DecidedBy, d.WithdrawnBy}
-	if d.Type == decision.Question {
-		names = append(names, string(d.Choice))
-	}
-	if slices.ContainsFunc(names, has) {
-		return true
-	}
-	if d.Type == decision.Question {
-		return has(Mask(d).Text(d.Prompt))
-	}
-	if len(d.Request)+len(d.EditedArgs) > rowBytes {
-		return false
-	}
-	req, err := request.Decode(d.Request)
-	if err != nil {
-		return false // what is secret in it is not known
-	}
-	m := Mask(d)
-	return has(string(m.Scrub(req.Args))) || has(string(m.Scrub(d.EditedArgs)))
+	return (p.Standing == "" || StandingOf(d, false) == p.Standing) && (p.Search == "" || holds(d, p.Search))
 }
 
 // Settled is a page of what was decided, what stopped waiting last first.

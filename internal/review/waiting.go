@@ -84,14 +84,28 @@ func (f Filter) Counts(c decision.QueueCount) bool {
 	return true
 }
 
+// holds reports whether a text stands in what a list shows of a decision, in large letters or
+// small ones. What only its own page shows is not searched: a reason or note may repeat a
+// secret that only that page knows.
 func holds(d decision.Decision, text string) bool {
-	m := Mask(d)
 	text = strings.ToLower(text)
-	shown := []string{d.ID, d.RunID, d.CallID, d.Tool, d.Kind, d.RequestedBy, m.Text(d.Prompt), string(m.Scrub(Asked(d)))}
-	if d.Owner.Kind != decision.OwnerRun { // a run's reason may repeat a secret of another step
-		shown = append(shown, m.Text(d.Reason))
+	has := func(s string) bool { return strings.Contains(strings.ToLower(s), text) }
+	names := []string{d.ID, d.RunID, d.CallID, d.Tool, d.Node, d.Kind, d.RequestedBy, d.DecidedBy, d.WithdrawnBy}
+	switch {
+	case slices.ContainsFunc(names, has):
+		return true
+	case d.Type == decision.Question:
+		m := Mask(d)
+		return has(string(d.Choice)) || slices.ContainsFunc(append([]string{d.Prompt}, d.Options...), func(s string) bool { return has(m.Text(s)) })
+	case len(d.Request)+len(d.EditedArgs) > rowBytes:
+		return false
 	}
-	return slices.ContainsFunc(shown, func(s string) bool { return strings.Contains(strings.ToLower(s), text) })
+	req, err := request.Decode(d.Request)
+	if err != nil {
+		return false // what is secret in it is not known
+	}
+	m := Mask(d)
+	return has(string(m.Scrub(req.Args))) || has(string(m.Scrub(d.EditedArgs)))
 }
 
 // Row is a line of a list of decisions. It is about its arguments, or its options.

@@ -18,11 +18,11 @@ const searched = "instr(lower(id || '\x1f' || run_id || '\x1f' || call_id || '\x
 // there is none.
 func (x Rows) holding(text string) where {
 	lower := lowerASCII(text)
-	any, args := []string{searched, x.held(`prompt`)}, []any{lower, []byte(lower)}
+	conds, args := []string{searched, x.held(`prompt`)}, []any{lower, []byte(lower)}
 	for _, form := range jsonForms(text) {
-		any, args = append(any, x.held(`request`)), append(args, []byte(lowerASCII(form)))
+		conds, args = append(conds, x.held(`request`)), append(args, []byte(lowerASCII(form)))
 	}
-	return where{`(` + strings.Join(any, ` OR `) + `)`, args}
+	return where{`(` + strings.Join(conds, ` OR `) + `)`, args}
 }
 
 // held is true where a column of bytes holds those of an argument.
