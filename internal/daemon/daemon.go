@@ -410,7 +410,7 @@ func (d *daemon) sweep(ctx context.Context) error {
 		if err != nil || n < sweepAtOnce {
 			return errors.Join(err, d.sweepSignIns(ctx))
 		}
-		d.sweeping.beat() // there is much to do, and it gets on
+		d.sweeping.getsOn()
 	}
 }
 
@@ -422,6 +422,6 @@ func (d *daemon) sweepSignIns(ctx context.Context) error {
 		if err != nil || n < some {
 			return err
 		}
-		d.sweeping.beat()
+		d.sweeping.getsOn()
 	}
 }

@@ -14,7 +14,7 @@ type pulse struct {
 	name  string
 	every time.Duration // how long a turn takes where there is nothing to do
 	now   func() time.Time
-	came  atomic.Int64 // when it last came round, in nanoseconds
+	came  atomic.Int64 // when it last came round or got on, in nanoseconds
 	// before is called each time it comes round, before that is noted; of tests. Nil: nothing.
 	before func(name string)
 }
@@ -30,8 +30,11 @@ func (p *pulse) beat() {
 	if p.before != nil {
 		p.before(p.name)
 	}
-	p.came.Store(p.now().UnixNano())
+	p.getsOn()
 }
+
+// getsOn notes that there is much to do in one turn, and that it is being done.
+func (p *pulse) getsOn() { p.came.Store(p.now().UnixNano()) }
 
 // age is how long ago it came round.
 func (p *pulse) age() time.Duration { return p.now().Sub(time.Unix(0, p.came.Load())) }

@@ -23,7 +23,7 @@ import (
 // comes round again makes it ready.
 func TestReadyNamesTheLoopThatHangs(t *testing.T) {
 	t.Parallel()
-	all := []string{"sweep", "continue", "decisions", "jobs"}
+	all := []string{"sweep", "continue", "decisions", "jobs", "deliveries"}
 	for _, name := range all {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
