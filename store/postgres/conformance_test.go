@@ -47,8 +47,27 @@ func place(url string) storetest.Instance {
 			t.Cleanup(func() { s.Close() })
 			return s
 		},
+		Quiet:  func(t testing.TB) { quiet(t, url) },
 		Keep:   func(t testing.TB) func() { return keep(t, url) },
 		Accept: func(ctx context.Context) error { return postgres.AcceptRestore(ctx, url) },
+	}
+}
+
+// quiet returns once nobody writes in the schema: a COMMIT that was sent is carried out,
+// whatever became of who sent it.
+func quiet(t testing.TB, url string) {
+	t.Helper()
+	_, schema, err := pgtest.SplitSchema(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := sql(t, url)
+	for writing := true; writing; {
+		err := c.QueryRow(patient(t), `SELECT EXISTS (SELECT 1 FROM pg_locks AS l JOIN pg_class AS c ON c.oid = l.relation JOIN pg_namespace AS n ON n.oid = c.relnamespace
+			WHERE n.nspname = $1 AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND l.mode IN ('RowShareLock', 'RowExclusiveLock'))`, schema).Scan(&writing)
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -41,6 +41,9 @@ type Instance struct {
 	// Keep copies the store while nobody has it open, as somebody would who
 	// copies files or disks, and returns what puts that copy back. Nil: not here.
 	Keep func(t testing.TB) (putBack func())
+	// Quiet waits until what killed processes had sent to a server is done or undone. Nil:
+	// with a process ends all that it wanted to write.
+	Quiet func(t testing.TB)
 	// Accept is the command that accepts a store which went back in time.
 	Accept func(ctx context.Context) error
 	// Backup is the command that makes a backup while others have the store open,

@@ -206,6 +206,9 @@ func (w *world) killAfter(n int) (lines []string) {
 			w.Errorf("a worker ended by itself after %d lines: %v\n%s", len(lines), err, c.err.String())
 		}
 	}
+	if w.place.Quiet != nil {
+		w.place.Quiet(w.T)
+	}
 	return lines
 }
 
